@@ -1,0 +1,203 @@
+"""Counting: 32 byte addresses and a hardware rule become wavefronts.
+
+The rule's service groups are served one after the other. A group costs as many wavefronts as its
+busiest bank has distinct words (or lanes, for atomics). Everything else in bankcheck exists to feed
+or to explain `count_wavefronts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from bankcheck.errors import BankcheckError
+from bankcheck.hardware import BANKS, ROW_BYTES, ROW_QUEUES, WARP_LANES, WORD_BYTES, Groups, Rule, rule_for
+
+Addresses = Sequence[int | None]
+"""One byte address per lane of a warp, None where the lane is inactive. Length 1 to 32."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLoad:
+    """One service group: its active lanes, and for every bank it touches the words and who wants them."""
+
+    lanes: tuple[int, ...]
+    wavefronts: int
+    banks: dict[int, dict[int, tuple[int, ...]]]
+    """bank -> word number -> lanes that want that word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What one request costs. Counts are in wavefronts; `None` only where the rule predicts no number."""
+
+    rule: Rule
+    addresses: tuple[int | None, ...]
+    wavefronts: int | None
+    ideal: int | None
+    ways: int
+    """The largest number of distinct words (lanes, for atomics) in one bank of one service group."""
+    merged: bool
+    """True if the pair condition held, so that the hardware served larger groups."""
+
+    @property
+    def excess(self) -> int | None:
+        """Wavefronts above the ideal."""
+        return None if self.wavefronts is None or self.ideal is None else self.wavefronts - self.ideal
+
+    @property
+    def ncu_wavefronts(self) -> int | None:
+        """What Nsight Compute prints per instruction: its model differs from its own counter on some wide loads."""
+        if self.wavefronts is None or not self.rule.merged_groups:
+            return self.wavefronts
+        return _nsight(_units(self.rule, self.addresses), self.rule)
+
+    @property
+    def row_passes(self) -> int | None:
+        """cp.async.cg: the longest queue of 128-byte row writes, for an array at a multiple of 512 B; else None."""
+        return _row_passes(_units(self.rule, self.addresses)) if self.rule.row_writes else None
+
+    @property
+    def reason(self) -> str:
+        """Why there is no number, or empty."""
+        return self.rule.loop
+
+    @property
+    def served_groups(self) -> Groups:
+        """The lane groups that were served together (the merged ones when the pair condition held)."""
+        return self.rule.merged_groups if self.merged else self.rule.groups
+
+    @property
+    def groups(self) -> tuple[GroupLoad, ...]:
+        """Each service group in detail, in the order served; a group with no active lane is left out."""
+        loads = []
+        for lanes in self.served_groups:
+            active = tuple(lane for lane in lanes if lane < len(self.addresses) and self.addresses[lane] is not None)
+            if not active:
+                continue
+            banks: dict[int, dict[int, list[int]]] = {}
+            for lane in active:
+                address = self.addresses[lane]
+                assert address is not None
+                first = address // WORD_BYTES
+                for word in range(first, first + max(1, self.rule.bytes_per_lane // WORD_BYTES)):
+                    banks.setdefault(word % BANKS, {}).setdefault(word, []).append(lane)
+            frozen = {
+                bank: {word: tuple(wanting) for word, wanting in sorted(words.items())}
+                for bank, words in sorted(banks.items())
+            }
+            by_lane = self.rule.counts == "lanes"
+            busiest = max(sum(map(len, words.values())) if by_lane else len(words) for words in frozen.values())
+            loads.append(GroupLoad(active, busiest * self.rule.multiplier, frozen))
+        return tuple(loads)
+
+
+def count_wavefronts(instruction: str | Rule, addresses: Addresses) -> Traffic:
+    """Count one request: `addresses` holds a byte address per lane, None where the lane is inactive.
+
+    Raises `BankcheckError` for an unknown instruction, more than 32 addresses, or an active lane whose
+    address is not a multiple of the access width (the GPU would fault).
+    """
+    rule = instruction if isinstance(instruction, Rule) else rule_for(instruction)
+    if not 1 <= len(addresses) <= WARP_LANES:
+        raise BankcheckError(f"a warp has {WARP_LANES} lanes, not {len(addresses)} addresses")
+    width = rule.bytes_per_lane
+    units = _units(rule, addresses)
+    period = ROW_BYTES // max(width, WORD_BYTES)
+    by_lane = rule.counts == "lanes"
+
+    merged = bool(rule.merged_groups) and _pair_condition(units)
+    groups = rule.merged_groups if merged else rule.groups
+    total, ways = _serve(units, groups, period, by_lane)
+    wavefronts = total * rule.multiplier
+    active = len(units) - units.count(None)
+    ideal = rule.matrices or min(wavefronts, -(active * width // -ROW_BYTES) * rule.multiplier)
+    if rule.loop:
+        return Traffic(rule, tuple(addresses), None, None, ways, merged)
+    return Traffic(rule, tuple(addresses), wavefronts, ideal, ways, merged)
+
+
+def _units(rule: Rule, addresses: Addresses) -> list[int | None]:
+    """Each lane's address in units of its access width (at least a word); None where it takes no part."""
+    width = rule.bytes_per_lane
+    unit_bytes = max(width, WORD_BYTES)
+    if rule.matrices:
+        addresses = addresses[: 8 * rule.matrices]
+    units: list[int | None]
+    try:
+        bits = reduce(or_, addresses)
+        units = [address // unit_bytes for address in addresses]  # type: ignore[operator]
+    except TypeError:  # None, an inactive lane, has no bits
+        bits = reduce(or_, [address for address in addresses if address is not None], 0)
+        units = [None if address is None else address // unit_bytes for address in addresses]
+    if bits & (width - 1):  # type: ignore[operator]
+        lane, at = next((lane, at) for lane, at in enumerate(addresses) if at is not None and at % width)
+        raise BankcheckError(
+            f"lane {lane} accesses byte {at}, which is not a multiple of {width}: "
+            f"{rule.instruction} would fault (misaligned address)"
+        )
+    return units
+
+
+def _serve(units: list[int | None], groups: Groups, period: int, by_lane: bool) -> tuple[int, int]:
+    """(sum over the groups of the busiest bank's load, largest such load). A unit is one lane's width of words."""
+    total = ways = 0
+    for lanes in groups:
+        group = units[lanes[0] : lanes[-1] + 1]
+        wanted: list[int | None] | set[int | None] = group if by_lane else set(group)
+        if None in wanted:
+            wanted = [unit for unit in wanted if unit is not None]
+        banks = [unit % period for unit in wanted]  # type: ignore[operator]
+        load = len(banks)
+        if load > 1:
+            touched = set(banks)
+            if len(touched) == load:
+                load = 1
+            elif len(touched) > 1:
+                loads = dict.fromkeys(touched, 0)
+                for bank in banks:
+                    loads[bank] += 1
+                load = max(loads.values())
+        total += load
+        if load > ways:
+            ways = load
+    return total, ways
+
+
+def _pair_condition(units: list[int | None]) -> bool:
+    """Lanes i and i^1 agree (same address, or one inactive) for every i; or lanes i and i^2 do."""
+    if len(units) % 4:
+        units = units + [None] * (-len(units) % 4)
+    return _agree(units[0::2], units[1::2]) or (_agree(units[0::4], units[2::4]) and _agree(units[1::4], units[3::4]))
+
+
+def _agree(one: list[int | None], other: list[int | None]) -> bool:
+    if one == other:
+        return True
+    return (None in one or None in other) and all(
+        a == b or a is None or b is None for a, b in zip(one, other, strict=True)
+    )
+
+
+def _nsight(units: list[int | None], rule: Rule) -> int:
+    """Nsight Compute's per-instruction count: it merges a pair of groups only where the merged one is conflict-free."""
+    total = 0
+    period = ROW_BYTES // rule.bytes_per_lane
+    for lanes in rule.merged_groups:
+        cost, ways = _serve(units, (lanes,), period, False)
+        if ways > 1 or not _pair_condition(units[lanes[0] : lanes[-1] + 1]):
+            cost, _ = _serve(units, tuple(group for group in rule.groups if group[0] in lanes), period, False)
+        total += cost
+    return total
+
+
+def _row_passes(units: list[int | None]) -> int:
+    """cp.async.cg: every (group of 8 lanes, 128-byte row) is one row write; rows equal mod 4 queue up."""
+    queues = [0] * ROW_QUEUES
+    for start in range(0, WARP_LANES, 8):
+        rows = {unit // (ROW_BYTES // 16) for unit in units[start : start + 8] if unit is not None}
+        for row in rows:
+            queues[row % ROW_QUEUES] += 1
+    return max(queues)
