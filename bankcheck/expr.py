@@ -1,0 +1,351 @@
+"""Integer expressions with C's rules: a tree, and its value for the 32 lanes of a warp.
+
+`tile[tx][ty + j]` reaches this module as a tree of operations on symbols. A *symbol* is either a lane
+coordinate (`threadIdx.x`: 32 values) or uniform (`j`: one value for the whole warp).
+
+    Op("+", (Symbol("tx"), Const(4)))   with tx = [0, 1, ..., 31]   ->   [4, 5, ..., 35]
+
+Values are Python integers brought into the range of their C type after every operation, so unsigned
+arithmetic wraps as on the machine (signed overflow is undefined in C; it wraps too). What has no value (a division
+by zero, a shift by 1000, data read from memory) is an `Undefined` that carries its reason; it spreads
+through operations, and an inactive lane or the branch of a ternary that is not taken may hold one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Span = tuple[int, int]
+NO_SPAN: Span = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CInt:
+    """A C integer type; `bits` is 1 for bool."""
+
+    bits: int
+    signed: bool
+    name: str = ""
+
+    @property
+    def size(self) -> int:
+        """Size in bytes, which is also the alignment."""
+        return max(1, self.bits // 8)
+
+    @property
+    def low(self) -> int:
+        """Smallest value."""
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def high(self) -> int:
+        """Largest value."""
+        return (1 << (self.bits - self.signed)) - 1
+
+    def wrap(self, value: int) -> int:
+        """`value` brought into the type's range modulo 2^bits (bool: any non-zero value is 1)."""
+        if self.low <= value <= self.high:
+            return value
+        if self.bits == 1:
+            return 1
+        value &= (1 << self.bits) - 1
+        return value - (1 << self.bits) if self.signed and value > self.high else value
+
+
+BOOL = CInt(1, False, "bool")
+CHAR = CInt(8, True, "char")
+UCHAR = CInt(8, False, "unsigned char")
+SHORT = CInt(16, True, "short")
+USHORT = CInt(16, False, "unsigned short")
+INT = CInt(32, True, "int")
+UINT = CInt(32, False, "unsigned")
+LONG = CInt(64, True, "long long")
+ULONG = CInt(64, False, "unsigned long long")
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A known integer."""
+
+    value: int
+    ctype: CInt = INT
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A named integer: a lane coordinate or a uniform unknown."""
+
+    name: str
+    ctype: CInt = INT
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A value that cannot be known, with the reason."""
+
+    reason: str
+    span: Span = NO_SPAN
+    ctype: CInt = INT
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operation. `args` are already converted to the type the operation is done in."""
+
+    name: str
+    args: tuple[Node, ...]
+    ctype: CInt
+    span: Span = NO_SPAN
+
+
+Node = Const | Symbol | Unknown | Op
+
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """The value of something that has none."""
+
+    reason: str
+    span: Span = NO_SPAN
+
+
+Value = Any
+"""An int, or Undefined, or what an arithmetic of another kind (see `proof`) computes with."""
+Lanes = Any
+"""A Value that is the same for all lanes, or a list with one Value per lane."""
+
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_BITWISE = {"&": operator.and_, "|": operator.or_, "^": operator.xor}
+_RING = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+BINARY = frozenset([*_COMPARISONS, *_BITWISE, *_RING, "/", "%", "<<", ">>", "&&", "||", "min", "max"])
+INTRINSICS = {"__popc": "popc", "__brev": "brev", "__ffs": "ffs", "__clz": "clz", "abs": "abs"}
+
+
+def promote(ctype: CInt) -> CInt:
+    """C's integer promotion: everything narrower than int becomes int."""
+    return INT if ctype.bits < 32 else ctype
+
+
+def common_type(one: CInt, other: CInt) -> CInt:
+    """C's usual arithmetic conversions for two integer types."""
+    one, other = promote(one), promote(other)
+    if one.bits != other.bits:
+        return one if one.bits > other.bits else other
+    return one if not one.signed else other
+
+
+def cast(node: Node, ctype: CInt) -> Node:
+    """`node` converted to `ctype`."""
+    if (node.ctype.bits, node.ctype.signed) == (ctype.bits, ctype.signed):
+        return node
+    if isinstance(node, Const):
+        return Const(ctype.wrap(node.value), ctype)
+    return Op("cast", (node,), ctype)
+
+
+def unary(name: str, operand: Node, span: Span = NO_SPAN) -> Node:
+    """`-x`, `~x`, `!x`, or an intrinsic of one argument (popc, brev, ffs, clz, abs)."""
+    ctype = promote(operand.ctype)
+    if name in ("popc", "brev", "clz"):
+        operand = cast(operand, UINT)
+    elif name != "!":
+        operand = cast(operand, ctype)
+    result = {"!": BOOL, "popc": INT, "brev": UINT, "clz": INT, "ffs": INT}.get(name, ctype)
+    return _fold(Op(name, (operand,), result, span))
+
+
+def binary(name: str, left: Node, right: Node, span: Span = NO_SPAN) -> Node:
+    """A binary operation after C's conversions; the result's type is C's."""
+    if name in ("&&", "||"):
+        return _fold(Op(name, (left, right), BOOL, span))
+    if name in ("<<", ">>"):
+        return _fold(Op(name, (cast(left, promote(left.ctype)), right), promote(left.ctype), span))
+    ctype = common_type(left.ctype, right.ctype)
+    args = (cast(left, ctype), cast(right, ctype))
+    return _fold(Op(name, args, BOOL if name in _COMPARISONS else ctype, span))
+
+
+def select(condition: Node, yes: Node, no: Node, span: Span = NO_SPAN) -> Node:
+    """The ternary `condition ? yes : no`."""
+    ctype = common_type(yes.ctype, no.ctype)
+    return _fold(Op("?:", (condition, cast(yes, ctype), cast(no, ctype)), ctype, span))
+
+
+def _fold(op: Op) -> Node:
+    if op.name == "?:" and isinstance(op.args[0], Const):
+        return op.args[1] if op.args[0].value else op.args[2]
+    if all(isinstance(arg, Const) for arg in op.args):
+        value = Evaluator({})(op)
+        if not isinstance(value, Undefined):
+            return Const(value, op.ctype)
+    elif op.name in ("+", "-", "*") and isinstance(op.args[1], Const):
+        identity = 1 if op.name == "*" else 0
+        if op.args[1].value == identity and op.args[0].ctype == op.ctype:
+            return op.args[0]
+    return op
+
+
+def apply(op: Op, *args: int) -> Value:
+    """One operation on integers with C's rules. Returns Undefined where C gives no value."""
+    name, ctype = op.name, op.ctype
+    if name in _RING:
+        return ctype.wrap(_RING[name](*args))
+    if name in _BITWISE:
+        return ctype.wrap(_BITWISE[name](*args))
+    if name in _COMPARISONS:
+        return int(_COMPARISONS[name](*args))
+    if name in ("<<", ">>"):
+        if not 0 <= args[1] < ctype.bits:
+            return Undefined(f"shift of a {ctype.bits}-bit value by {args[1]} is undefined", op.span)
+        return ctype.wrap(args[0] << args[1] if name == "<<" else args[0] >> args[1])
+    if name in ("/", "%"):
+        if args[1] == 0:
+            return Undefined("division by zero", op.span)
+        quotient = abs(args[0]) // abs(args[1])
+        quotient = quotient if (args[0] < 0) == (args[1] < 0) else -quotient
+        return ctype.wrap(quotient if name == "/" else args[0] - quotient * args[1])
+    return ctype.wrap(_UNARY[name](args[0]) if len(args) == 1 else _EXTREMES[name](*args))
+
+
+_UNARY: dict[str, Callable[[int], int]] = {
+    "neg": operator.neg,
+    "~": operator.inv,
+    "!": operator.not_,
+    "cast": int,
+    "abs": abs,
+    "popc": int.bit_count,
+    "brev": lambda x: int(f"{x:032b}"[::-1], 2),
+    "ffs": lambda x: (x & -x).bit_length(),
+    "clz": lambda x: 32 - x.bit_length(),
+}
+_EXTREMES: dict[str, Callable[[int, int], int]] = {"min": min, "max": max}
+
+
+class Evaluator:
+    """Evaluates trees for all lanes at once; each node once, even when the tree shares it.
+
+    `symbols` gives every symbol its value: an int (uniform) or a list with one per lane. `arithmetic`
+    applies one operation to the values of one lane; the default is C's on integers.
+    """
+
+    def __init__(self, symbols: Mapping[str, Lanes], arithmetic: Callable[..., Value] = apply) -> None:
+        self._symbols = symbols
+        self._arithmetic = arithmetic
+        self._known: dict[int, tuple[Node, Lanes]] = {}
+
+    def extended(self, symbols: Mapping[str, Lanes], arithmetic: Callable[..., Value]) -> Evaluator:
+        """A new evaluator that keeps what this one knows, with more symbols and another arithmetic."""
+        other = Evaluator({**self._symbols, **symbols}, arithmetic)
+        other._known = dict(self._known)
+        return other
+
+    def __call__(self, node: Node) -> Lanes:
+        """The node's value: uniform, or a list with one value per lane."""
+        stack = [node]
+        while stack:
+            tree = stack[-1]
+            if id(tree) in self._known:
+                stack.pop()
+            elif isinstance(tree, Op):
+                waiting = [arg for arg in tree.args if id(arg) not in self._known]
+                if waiting:
+                    stack.extend(waiting)
+                else:
+                    self._known[id(tree)] = (tree, self._apply(tree, [self._known[id(arg)][1] for arg in tree.args]))
+            else:
+                self._known[id(tree)] = (tree, self._leaf(tree))
+        return self._known[id(node)][1]
+
+    def _leaf(self, node: Const | Symbol | Unknown) -> Lanes:
+        if isinstance(node, Const):
+            return node.value
+        if isinstance(node, Unknown):
+            return Undefined(node.reason, node.span)
+        return self._symbols.get(node.name, Undefined(f"'{node.name}' has no value"))
+
+    def _apply(self, op: Op, args: list[Lanes]) -> Lanes:
+        width = next((len(arg) for arg in args if isinstance(arg, list)), None)
+        if width is None:
+            return self._one(op, args)
+        columns = [arg if isinstance(arg, list) else [arg] * width for arg in args]
+        return [self._one(op, lane) for lane in zip(*columns, strict=True)]
+
+    def _one(self, op: Op, args: Any) -> Value:
+        first = args[0]
+        if isinstance(first, Undefined):
+            return first
+        if op.name in ("&&", "||", "?:"):
+            truth = self.truth(first, op)
+            if op.name == "?:":
+                return args[1] if truth else args[2]
+            if truth == (op.name == "||"):
+                return int(truth)
+            return args[1] if isinstance(args[1], Undefined) else int(self.truth(args[1], op))
+        for arg in args[1:]:
+            if isinstance(arg, Undefined):
+                return arg
+        return self._arithmetic(op, *args)
+
+    def truth(self, value: Value, op: Op) -> bool:
+        """Whether a condition holds: it is not zero."""
+        if isinstance(value, int):
+            return value != 0
+        return bool(self._arithmetic(Op("!=", op.args[:1], BOOL, op.span), value, 0))
+
+
+def symbols_of(*nodes: Node) -> dict[str, Symbol]:
+    """The symbols in the trees, by name, in order of first use."""
+    found: dict[str, Symbol] = {}
+    seen: set[int] = set()
+    stack: list[Node] = list(reversed(nodes))
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Symbol):
+            found.setdefault(node.name, node)
+        elif isinstance(node, Op):
+            stack.extend(reversed(node.args))
+    return found
+
+
+def unknowns_of(*nodes: Node) -> Iterator[Unknown]:
+    """The unknown parts of the trees."""
+    seen: set[int] = set()
+    stack: list[Node] = list(nodes)
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Unknown):
+            yield node
+        elif isinstance(node, Op):
+            stack.extend(node.args)
+
+
+def substitute(node: Node, values: Mapping[str, Node]) -> Node:
+    """The tree with symbols replaced; sharing is kept, constants fold again."""
+    done: dict[int, tuple[Node, Node]] = {}
+    stack = [node]
+    while stack:
+        tree = stack[-1]
+        if id(tree) in done:
+            stack.pop()
+        elif isinstance(tree, Op):
+            waiting = [arg for arg in tree.args if id(arg) not in done]
+            stack.extend(waiting)
+            if not waiting:
+                args = tuple(done[id(arg)][1] for arg in tree.args)
+                done[id(tree)] = (tree, _fold(Op(tree.name, args, tree.ctype, tree.span)))
+        elif isinstance(tree, Symbol) and tree.name in values:
+            done[id(tree)] = (tree, cast(values[tree.name], tree.ctype))
+        else:
+            done[id(tree)] = (tree, tree)
+    return done[id(node)][1]

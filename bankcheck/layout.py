@@ -1,0 +1,127 @@
+"""From a tile's coordinates to byte offsets: row-major pitch, padding, and XOR swizzles.
+
+An 8 x 8 tile of words in 8 banks (think of 32 for real): element (row, column) is word 8*row + column,
+so its bank is its column, and reading a column asks one bank for 8 different words. Storing column c of
+row r at column c ^ r instead gives every row its own order:
+
+    row 0:  0 1 2 3 4 5 6 7        logical column 0 now sits in banks
+    row 1:  1 0 3 2 5 4 7 6        0, 1, 2, ..., 7 as the row goes down,
+    row 2:  2 3 0 1 6 7 4 5        and a row still covers all 8 banks.
+
+CuTe writes this as `Swizzle<B, M, S>`: B bits of the offset, starting at bit M+S (here the row), are
+XOR-ed onto the B bits that start at bit M (here the column); the lowest M bits stay, so runs of 2^M
+elements stay together. The map is its own inverse and only renames places, so no memory is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bankcheck import expr
+from bankcheck.errors import BankcheckError
+from bankcheck.expr import Const, Node
+
+MAX_BIT = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Swizzle:
+    """CuTe's `Swizzle<B, M, S>` as a map on non-negative offsets, in any unit that the caller fixes.
+
+    S >= 0 shifts the source field right onto the target; S < 0 shifts a lower field left onto a higher one.
+    Source: CUTLASS include/cute/swizzle.hpp.
+    """
+
+    bits: int
+    base: int
+    shift: int
+
+    def __post_init__(self) -> None:
+        if self.bits < 0 or self.base < 0 or abs(self.shift) < self.bits:
+            raise BankcheckError(f"{self} is not a swizzle: B and M must be at least 0 and |S| at least B")
+        if self.bits + self.base + abs(self.shift) > MAX_BIT:
+            raise BankcheckError(f"{self} reaches past bit {MAX_BIT} of the offset")
+
+    @property
+    def source_mask(self) -> int:
+        """The bits that are XOR-ed onto the target field."""
+        return ((1 << self.bits) - 1) << (self.base + max(0, self.shift))
+
+    @property
+    def target_mask(self) -> int:
+        """The bits that change."""
+        return ((1 << self.bits) - 1) << (self.base - min(0, self.shift))
+
+    def __call__(self, offset: int) -> int:
+        """Where the element at `offset` is stored."""
+        source = offset & self.source_mask
+        return offset ^ (source >> self.shift if self.shift >= 0 else source << -self.shift)
+
+    def scaled(self, unit_bytes: int) -> Swizzle:
+        """The same map in a unit `unit_bytes` times smaller: <3,3,3> on halves is <3,4,3> on bytes."""
+        return Swizzle(self.bits, self.base + _log2(unit_bytes, f"an element of {unit_bytes} bytes"), self.shift)
+
+    def node(self, offset: Node) -> Node:
+        """The map applied to an expression."""
+        source = expr.binary("&", offset, Const(self.source_mask))
+        shifted = expr.binary(">>" if self.shift >= 0 else "<<", source, Const(abs(self.shift)))
+        return expr.binary("^", offset, shifted)
+
+    def __str__(self) -> str:
+        return f"Swizzle<{self.bits},{self.base},{self.shift}>"
+
+
+TMA_SWIZZLES = {"32B": Swizzle(1, 4, 3), "64B": Swizzle(2, 4, 3), "128B": Swizzle(3, 4, 3)}
+"""TMA's three modes as maps on byte offsets; compared element by element on sm_90, base 1024-byte aligned."""
+
+
+def xor_swizzle(rows: int, columns: int) -> Swizzle:
+    """`column ^= row` on the element offset of a rows x columns tile, where that is one-to-one.
+
+    Raises `BankcheckError` with the reason where it is not.
+    """
+    if columns & (columns - 1):
+        taken = next(c ^ r for r in range(rows) for c in range(columns) if c ^ r >= columns) if rows > 1 else columns
+        raise BankcheckError(
+            f"column ^ row is not one-to-one on {columns} columns: {columns} is not a power of two, "
+            f"so it leaves the row (column {taken} of {columns})"
+        )
+    if rows > columns:
+        raise BankcheckError(
+            f"column ^ row is not one-to-one on {rows} rows of {columns} columns: row {columns} would move column 0 "
+            f"to column {columns}, outside the row; use --swizzle B,M,S, which takes only the row's low bits"
+        )
+    bits = _log2(columns, "")
+    return Swizzle(bits, 0, bits)
+
+
+def _log2(value: int, what: str) -> int:
+    if value < 1 or value & (value - 1):
+        raise BankcheckError(f"{what} is not a power of two, so an XOR swizzle cannot address it")
+    return value.bit_length() - 1
+
+
+def pitches(shape: tuple[int, ...], pad: tuple[int, ...] = ()) -> tuple[int, ...]:
+    """Elements from one index to the next in each dimension of a row-major array with padded dimensions.
+
+    `pad` gives extra elements per dimension, aligned to the right: (1,) pads the innermost dimension.
+    `pitches((32, 32), (1,))` is (33, 1).
+    """
+    if len(pad) > len(shape):
+        raise BankcheckError(f"--pad has {len(pad)} numbers for {len(shape)} dimensions")
+    extents = list(shape)
+    for position, extra in enumerate(reversed(pad), start=1):
+        extents[-position] += extra
+    steps = [1]
+    for extent in reversed(extents[1:]):
+        steps.append(steps[-1] * extent)
+    return tuple(reversed(steps))
+
+
+def is_one_to_one(swizzle: Swizzle, size: int) -> bool:
+    """Whether the map keeps offsets 0..size-1 in that range (it is then a permutation of them)."""
+    moved = swizzle.target_mask
+    # Only offsets near the end can leave: those whose aligned block of the moved bits is cut by `size`.
+    block = 1 << moved.bit_length() if moved else 1
+    start = size - size % block
+    return all(swizzle(offset) < size for offset in range(start, size))

@@ -1,0 +1,399 @@
+"""Syntax tree to meaning: integers become expression trees, memory becomes places with byte offsets.
+
+`tile[tx][ty + j]` with `float tile[32][33]` is the place at byte `132*tx + 4*(ty + j)` of the array `tile`.
+Pointers are places one has not looked at yet: `(float4*)&s[4*tx]` is an address in `s`, and dereferencing it gives
+a place of type float4. What a name means is the `Scope`'s business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from bankcheck import expr
+from bankcheck.ctype import ArrayType, PointerType, Record, Type, name_of, size_of, type_named
+from bankcheck.errors import BankcheckError
+from bankcheck.expr import CInt, Const, Node, Span, Unknown
+from bankcheck.syntax import MAX_NESTING, Snippet, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A named block of memory: its type, the alignment of its first byte, and whether the type was only assumed."""
+
+    name: str
+    ctype: Type
+    align_bytes: int
+    implicit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Something in memory: an array, `offset_bytes` from its start, and the type found there.
+
+    `step_bytes` is the distance to the next such thing (more than its size in a padded array).
+    """
+
+    array: Array
+    offset_bytes: Node
+    ctype: Type
+    step_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A pointer to a place."""
+
+    place: Place
+
+
+Entity = Node | Place | Address
+"""What an expression is: an integer, a place (an lvalue), or an address."""
+
+
+class Scope(Protocol):
+    """What names mean."""
+
+    def variable(self, name: str, span: Span) -> Entity | None:
+        """The variable of that name, or None."""
+
+    def named_type(self, name: str) -> Type | None:
+        """The type of that name, or None."""
+
+    def implicit_array(self, name: str, subscripts: int, span: Span) -> Array | None:
+        """An array for a name that is not declared but used as one."""
+
+    def free_symbol(self, name: str, span: Span) -> Node:
+        """A value for a name that is not declared but used as an integer."""
+
+    def call(self, name: str, args: list[Entity], span: Span) -> Entity | None:
+        """The value of a call, or None for an unknown function."""
+
+
+_NUMBER_SUFFIX = "uUlLzZ"
+_UNARY = {"-": "neg", "~": "~", "!": "!"}
+
+
+class Lowering:
+    """Lowers the nodes of one snippet. All errors carry the text and a span."""
+
+    def __init__(self, snippet: Snippet, scope: Scope) -> None:
+        self.snippet = snippet
+        self.scope = scope
+        self._depth = 0
+
+    def error(self, message: str, node: Tree) -> BankcheckError:
+        """A user error at a node."""
+        return BankcheckError(message, self.snippet.text, self.snippet.span(node))
+
+    def integer(self, node: Tree) -> Node:
+        """The node as an integer; memory contents and floating-point values are Unknown."""
+        return self.as_integer(self.entity(node), node)
+
+    def as_integer(self, entity: Entity, node: Tree) -> Node:
+        """An entity as an integer."""
+        if isinstance(entity, Place):
+            if isinstance(entity.ctype, ArrayType):
+                raise self.error(f"'{self.snippet.source(node)}' is an array, not an integer", node)
+            ctype = entity.ctype if isinstance(entity.ctype, CInt) else expr.INT
+            return Unknown(f"the value depends on data in '{entity.array.name}'", self.snippet.span(node), ctype)
+        if isinstance(entity, Address):
+            raise self.error(f"'{self.snippet.source(node)}' is an address, not an integer", node)
+        return entity
+
+    def entity(self, node: Tree, *, pointer: bool = False) -> Entity:
+        """What the node is. `pointer`: an undeclared name here is an array, because it is used as one."""
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            raise self.error(f"nested more than {MAX_NESTING} deep", node)
+        try:
+            method = getattr(self, f"_{node.type}", None)
+            if method is None:
+                raise self.error(f"cannot analyse this ({node.type.replace('_', ' ')})", node)
+            result: Entity = method(node, pointer)
+            return result
+        finally:
+            self._depth -= 1
+
+    def address(self, node: Tree) -> Address:
+        """The node as an address; an array decays to its first element."""
+        entity = self.entity(node, pointer=True)
+        if isinstance(entity, Address):
+            return entity
+        if isinstance(entity, Place) and isinstance(entity.ctype, ArrayType):
+            return Address(_element(entity, Const(0)))
+        raise self.error(f"'{self.snippet.source(node)}' is not a pointer or array", node)
+
+    # Names and literals
+
+    def _identifier(self, node: Tree, pointer: bool) -> Entity:
+        name, span = self.snippet.source(node), self.snippet.span(node)
+        found = self.scope.variable(name, span)
+        if found is not None:
+            return found
+        if pointer:
+            array = self.scope.implicit_array(name, _subscripts_above(node), span)
+            if array is not None:
+                return Place(array, Const(0, expr.LONG), array.ctype, size_of(array.ctype))
+        return self.scope.free_symbol(name, span)
+
+    def _number_literal(self, node: Tree, pointer: bool) -> Entity:
+        text = self.snippet.source(node).replace("'", "")
+        digits = text.rstrip(_NUMBER_SUFFIX)
+        suffix = text[len(digits) :].lower()
+        if len(digits) > 70:
+            raise self.error("this number does not fit 64 bits", node)
+        try:
+            octal = digits.startswith("0") and digits.isdecimal() and len(digits) > 1
+            value = int(digits, 8) if octal else int(digits, 0)
+        except ValueError:
+            return Unknown("a floating-point value", self.snippet.span(node))
+        decimal = digits.isdecimal() and not octal
+        wide = [expr.LONG, expr.ULONG] if "l" in suffix else [expr.INT, expr.UINT, expr.LONG, expr.ULONG]
+        for ctype in wide:
+            if ("u" in suffix and ctype.signed) or (decimal and "u" not in suffix and not ctype.signed):
+                continue
+            if value <= ctype.high:
+                return Const(value, ctype)
+        raise self.error("this number does not fit 64 bits", node)
+
+    def _char_literal(self, node: Tree, pointer: bool) -> Entity:
+        text = self.snippet.source(node)
+        if len(text) != 3 or not text.isascii():
+            raise self.error("only plain character literals are understood", node)
+        return Const(ord(text[1]), expr.INT)
+
+    def _true(self, node: Tree, pointer: bool) -> Entity:
+        return Const(1, expr.BOOL)
+
+    def _false(self, node: Tree, pointer: bool) -> Entity:
+        return Const(0, expr.BOOL)
+
+    # Structure
+
+    def _parenthesized_expression(self, node: Tree, pointer: bool) -> Entity:
+        inner = [child for child in node.named_children if child.type != "comment"]
+        return self.entity(inner[0], pointer=pointer)
+
+    def _comma_expression(self, node: Tree, pointer: bool) -> Entity:
+        self.entity(_field(node, "left"))
+        return self.entity(_field(node, "right"), pointer=pointer)
+
+    def _conditional_expression(self, node: Tree, pointer: bool) -> Entity:
+        condition = self.integer(_field(node, "condition"))
+        sides = [self.entity(_field(node, side), pointer=pointer) for side in ("consequence", "alternative")]
+        yes, no = sides
+        if isinstance(yes, Place | Address) and isinstance(no, Place | Address):
+            one, other = (side.place if isinstance(side, Address) else side for side in (yes, no))
+            if one.array != other.array or one.ctype != other.ctype:
+                raise self.error("the branches are in different arrays", node)
+            place = replace(one, offset_bytes=expr.select(condition, one.offset_bytes, other.offset_bytes))
+            return Address(place) if isinstance(yes, Address) else place
+        yes, no = self.as_integer(yes, node), self.as_integer(no, node)
+        return expr.select(condition, yes, no, self.snippet.span(node))
+
+    def _unary_expression(self, node: Tree, pointer: bool) -> Entity:
+        sign = _operator(node)
+        operand = self.integer(_field(node, "argument"))
+        if sign == "+":
+            return expr.cast(operand, expr.promote(operand.ctype))
+        return expr.unary(_UNARY[sign], operand, self.snippet.span(node))
+
+    def _binary_expression(self, node: Tree, pointer: bool) -> Entity:
+        name, span = _operator(node), self.snippet.span(node)
+        left = self.entity(_field(node, "left"), pointer=pointer and name in ("+", "-"))
+        right = self.entity(_field(node, "right"))
+        if name == "+" and _is_pointer(right) and not _is_pointer(left):
+            left, right = right, left
+        if _is_pointer(left) and name in ("+", "-"):
+            if _is_pointer(right):
+                raise self.error("the difference of two addresses is not analysed", node)
+            steps = self.as_integer(right, node)
+            if name == "-":
+                steps = expr.unary("neg", expr.cast(steps, expr.LONG), span)
+            return Address(_moved(_decayed(left), steps))
+        if name not in expr.BINARY:
+            raise self.error(f"the operator '{name}' is not understood here", node)
+        return expr.binary(name, self.as_integer(left, node), self.as_integer(right, node), span)
+
+    def _assignment_expression(self, node: Tree, pointer: bool) -> Entity:
+        raise self.error("an assignment inside an expression is not analysed", node)
+
+    # Memory
+
+    def _subscript_expression(self, node: Tree, pointer: bool) -> Entity:
+        base = self.entity(_field(node, "argument"), pointer=True)
+        indices = _field(node, "indices").named_children
+        if len(indices) != 1:
+            raise self.error("one index in each pair of brackets", node)
+        index = self.integer(indices[0])
+        if not _is_pointer(base):
+            raise self.error(f"'{self.snippet.source(_field(node, 'argument'))}' is not an array", node)
+        if isinstance(base, Place):
+            return _element(base, index)
+        assert isinstance(base, Address)
+        return _moved(base.place, index)
+
+    def _pointer_expression(self, node: Tree, pointer: bool) -> Entity:
+        argument = _field(node, "argument")
+        if _operator(node) == "*":
+            return self.address(argument).place
+        entity = self.entity(argument, pointer=True)
+        if not isinstance(entity, Place):
+            raise self.error("'&' needs something in memory", node)
+        return Address(entity)
+
+    def _field_expression(self, node: Tree, pointer: bool) -> Entity:
+        argument, member = _field(node, "argument"), self.snippet.source(_field(node, "field"))
+        whole = self.snippet.source(node)
+        if argument.type == "identifier":
+            found = self.scope.variable("".join(whole.split()), self.snippet.span(node))
+            if found is not None:
+                return found
+        arrow = any(child.type == "->" for child in node.children)
+        place = self.address(argument).place if arrow else self.entity(argument, pointer=True)
+        if not isinstance(place, Place) or not isinstance(place.ctype, Record):
+            raise self.error(f"'{whole}' is not a member that is known", node)
+        found_member = place.ctype.member(member)
+        if found_member is None:
+            raise self.error(f"{place.ctype.name} has no member '{member}'", node)
+        ctype, offset = found_member
+        return replace(place, offset_bytes=_plus(place.offset_bytes, offset), ctype=ctype, step_bytes=size_of(ctype))
+
+    # Types
+
+    def type_at(self, node: Tree) -> Type:
+        """The type that a type_descriptor or type name writes."""
+        if node.type != "type_descriptor":
+            return self._named(self.snippet.source(node), node)
+        ctype = self._named(self.snippet.source(_field(node, "type")), node)
+        declarator = node.child_by_field_name("declarator")
+        while declarator is not None:
+            if declarator.type not in ("abstract_pointer_declarator", "abstract_reference_declarator"):
+                raise self.error("this type is not understood", node)
+            ctype = PointerType(ctype)
+            declarator = declarator.child_by_field_name("declarator")
+        return ctype
+
+    def _named(self, name: str, node: Tree) -> Type:
+        found = self.scope.named_type(name)
+        if found is not None:
+            return found
+        try:
+            return type_named(name.removeprefix("struct "))
+        except BankcheckError as problem:
+            raise self.error(problem.message, node) from None
+
+    def _cast_expression(self, node: Tree, pointer: bool) -> Entity:
+        return self._converted(self.type_at(_field(node, "type")), _field(node, "value"), node)
+
+    def _converted(self, ctype: Type, value: Tree, node: Tree) -> Entity:
+        if isinstance(ctype, PointerType):
+            place = self.address(value).place
+            if place.ctype == ctype.pointee:
+                return Address(place)
+            return Address(replace(place, ctype=ctype.pointee, step_bytes=size_of(ctype.pointee)))
+        if isinstance(ctype, CInt):
+            entity = self.entity(value)
+            if _is_pointer(entity) and ctype.bits >= 32:
+                return _decayed(entity) if isinstance(entity, Place) else entity
+            return expr.cast(self.as_integer(entity, value), ctype)
+        return Unknown(f"a value of type {name_of(ctype)}", self.snippet.span(node))
+
+    def _sizeof_expression(self, node: Tree, pointer: bool) -> Entity:
+        ctype_node = node.child_by_field_name("type")
+        if ctype_node is not None:
+            return Const(size_of(self.type_at(ctype_node)), expr.ULONG)
+        value = _field(node, "value")
+        inner = value.named_children[0] if value.type == "parenthesized_expression" else value
+        name = self.snippet.source(inner)
+        if inner.type == "identifier" and self.scope.variable(name, self.snippet.span(inner)) is None:
+            return Const(size_of(self._named(name, inner)), expr.ULONG)
+        entity = self.entity(inner)
+        if isinstance(entity, Place):
+            return Const(size_of(entity.ctype), expr.ULONG)
+        return Const(8 if isinstance(entity, Address) else entity.ctype.size, expr.ULONG)
+
+    def _call_expression(self, node: Tree, pointer: bool) -> Entity:
+        function, arguments = _field(node, "function"), _field(node, "arguments").named_children
+        name, span = self.snippet.source(function), self.snippet.span(node)
+        if function.type == "template_function":
+            base = self.snippet.source(_field(function, "name"))
+            if base in ("static_cast", "reinterpret_cast", "const_cast") and len(arguments) == 1:
+                target = _field(function, "arguments").named_children[0]
+                return self._converted(self.type_at(target), arguments[0], node)
+        is_type = function.type in ("primitive_type", "sized_type_specifier")
+        if len(arguments) == 1 and (is_type or self.scope.named_type(name) is not None):
+            return self._converted(self._named(name, function), arguments[0], node)
+        if name == "__cvta_generic_to_shared" and len(arguments) == 1:
+            return self.address(arguments[0])
+        args = [self.entity(argument) for argument in arguments]
+        result = self.scope.call(name, args, span)
+        if result is None:
+            result = self._intrinsic(name, args, node)
+        if result is None:
+            raise self.error(f"unknown function '{name}'", function)
+        return result
+
+    def _intrinsic(self, name: str, args: list[Entity], node: Tree) -> Entity | None:
+        integers = [self.as_integer(arg, node) for arg in args]
+        name, span = name.removeprefix("std::").removeprefix("::"), self.snippet.span(node)
+        if name in ("min", "max", "umin", "umax") and len(args) == 2:
+            return expr.binary(name.removeprefix("u"), integers[0], integers[1], span)
+        if name in expr.INTRINSICS and len(args) == 1:
+            return expr.unary(expr.INTRINSICS[name], integers[0], span)
+        if name in ("__mul24", "__umul24") and len(args) == 2:
+            return expr.binary("*", integers[0], integers[1], span)
+        return None
+
+
+def _field(node: Tree, name: str) -> Tree:
+    child = node.child_by_field_name(name)
+    if child is None:
+        raise BankcheckError(f"incomplete {node.type.replace('_', ' ')}")
+    return child
+
+
+def _operator(node: Tree) -> str:
+    child = node.child_by_field_name("operator")
+    return child.type if child is not None else ""
+
+
+def _is_pointer(entity: Entity) -> bool:
+    return isinstance(entity, Address) or (isinstance(entity, Place) and isinstance(entity.ctype, ArrayType))
+
+
+def _decayed(entity: Entity) -> Place:
+    if isinstance(entity, Address):
+        return entity.place
+    assert isinstance(entity, Place)
+    return _element(entity, Const(0))
+
+
+def _element(place: Place, index: Node) -> Place:
+    """The element `index` of an array place."""
+    ctype = place.ctype
+    assert isinstance(ctype, ArrayType)
+    return _moved(replace(place, ctype=ctype.element, step_bytes=ctype.step_bytes), index)
+
+
+def _moved(place: Place, steps: Node) -> Place:
+    """The place `steps` steps further on. Addresses wrap at 32 bits, so an unsigned index may as well be signed."""
+    if steps.ctype == expr.UINT:
+        steps = expr.cast(steps, expr.INT)
+    scaled = expr.binary("*", expr.cast(steps, expr.LONG), Const(place.step_bytes, expr.LONG))
+    return replace(place, offset_bytes=expr.binary("+", place.offset_bytes, scaled))
+
+
+def _plus(offset_bytes: Node, more: int) -> Node:
+    return expr.binary("+", offset_bytes, Const(more, expr.LONG))
+
+
+def _subscripts_above(node: Tree) -> int:
+    """How many subscripts are applied to a name: 2 in tile[i][j]."""
+    count = 0
+    while node.parent is not None and node.parent.type == "subscript_expression":
+        if node.parent.child_by_field_name("argument") != node:
+            break
+        node, count = node.parent, count + 1
+    return count
