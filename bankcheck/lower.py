@@ -7,48 +7,15 @@ a place of type float4. What a name means is the `Scope`'s business.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, Type, name_of, size_of, type_named
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
+from bankcheck.places import Address, Array, Entity, Place, decayed, element, is_pointer, moved, plus
 from bankcheck.syntax import MAX_NESTING, Snippet, Tree
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """A named block of memory: its type, the alignment of its first byte, and whether the type was only assumed."""
-
-    name: str
-    ctype: Type
-    align_bytes: int
-    implicit: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Something in memory: an array, `offset_bytes` from its start, and the type found there.
-
-    `step_bytes` is the distance to the next such thing (more than its size in a padded array).
-    """
-
-    array: Array
-    offset_bytes: Node
-    ctype: Type
-    step_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A pointer to a place."""
-
-    place: Place
-
-
-Entity = Node | Place | Address
-"""What an expression is: an integer, a place (an lvalue), or an address."""
 
 
 class Scope(Protocol):
@@ -121,7 +88,7 @@ class Lowering:
         if isinstance(entity, Address):
             return entity
         if isinstance(entity, Place) and isinstance(entity.ctype, ArrayType):
-            return Address(_element(entity, Const(0)))
+            return Address(element(entity, Const(0)))
         raise self.error(f"'{self.snippet.source(node)}' is not a pointer or array", node)
 
     # Names and literals
@@ -203,15 +170,15 @@ class Lowering:
         name, span = _operator(node), self.snippet.span(node)
         left = self.entity(_field(node, "left"), pointer=pointer and name in ("+", "-"))
         right = self.entity(_field(node, "right"))
-        if name == "+" and _is_pointer(right) and not _is_pointer(left):
+        if name == "+" and is_pointer(right) and not is_pointer(left):
             left, right = right, left
-        if _is_pointer(left) and name in ("+", "-"):
-            if _is_pointer(right):
+        if is_pointer(left) and name in ("+", "-"):
+            if is_pointer(right):
                 raise self.error("the difference of two addresses is not analysed", node)
             steps = self.as_integer(right, node)
             if name == "-":
                 steps = expr.unary("neg", expr.cast(steps, expr.LONG), span)
-            return Address(_moved(_decayed(left), steps))
+            return Address(moved(decayed(left), steps))
         if name not in expr.BINARY:
             raise self.error(f"the operator '{name}' is not understood here", node)
         return expr.binary(name, self.as_integer(left, node), self.as_integer(right, node), span)
@@ -227,12 +194,12 @@ class Lowering:
         if len(indices) != 1:
             raise self.error("one index in each pair of brackets", node)
         index = self.integer(indices[0])
-        if not _is_pointer(base):
+        if not is_pointer(base):
             raise self.error(f"'{self.snippet.source(_field(node, 'argument'))}' is not an array", node)
         if isinstance(base, Place):
-            return _element(base, index)
+            return element(base, index)
         assert isinstance(base, Address)
-        return _moved(base.place, index)
+        return moved(base.place, index)
 
     def _pointer_expression(self, node: Tree, pointer: bool) -> Entity:
         argument = _field(node, "argument")
@@ -258,7 +225,7 @@ class Lowering:
         if found_member is None:
             raise self.error(f"{place.ctype.name} has no member '{member}'", node)
         ctype, offset = found_member
-        return replace(place, offset_bytes=_plus(place.offset_bytes, offset), ctype=ctype, step_bytes=size_of(ctype))
+        return replace(place, offset_bytes=plus(place.offset_bytes, offset), ctype=ctype, step_bytes=size_of(ctype))
 
     # Types
 
@@ -295,8 +262,8 @@ class Lowering:
             return Address(replace(place, ctype=ctype.pointee, step_bytes=size_of(ctype.pointee)))
         if isinstance(ctype, CInt):
             entity = self.entity(value)
-            if _is_pointer(entity) and ctype.bits >= 32:
-                return _decayed(entity) if isinstance(entity, Place) else entity
+            if is_pointer(entity) and ctype.bits >= 32:
+                return decayed(entity) if isinstance(entity, Place) else entity
             return expr.cast(self.as_integer(entity, value), ctype)
         return Unknown(f"a value of type {name_of(ctype)}", self.snippet.span(node))
 
@@ -357,36 +324,6 @@ def _field(node: Tree, name: str) -> Tree:
 def _operator(node: Tree) -> str:
     child = node.child_by_field_name("operator")
     return child.type if child is not None else ""
-
-
-def _is_pointer(entity: Entity) -> bool:
-    return isinstance(entity, Address) or (isinstance(entity, Place) and isinstance(entity.ctype, ArrayType))
-
-
-def _decayed(entity: Entity) -> Place:
-    if isinstance(entity, Address):
-        return entity.place
-    assert isinstance(entity, Place)
-    return _element(entity, Const(0))
-
-
-def _element(place: Place, index: Node) -> Place:
-    """The element `index` of an array place."""
-    ctype = place.ctype
-    assert isinstance(ctype, ArrayType)
-    return _moved(replace(place, ctype=ctype.element, step_bytes=ctype.step_bytes), index)
-
-
-def _moved(place: Place, steps: Node) -> Place:
-    """The place `steps` steps further on. Addresses wrap at 32 bits, so an unsigned index may as well be signed."""
-    if steps.ctype == expr.UINT:
-        steps = expr.cast(steps, expr.INT)
-    scaled = expr.binary("*", expr.cast(steps, expr.LONG), Const(place.step_bytes, expr.LONG))
-    return replace(place, offset_bytes=expr.binary("+", place.offset_bytes, scaled))
-
-
-def _plus(offset_bytes: Node, more: int) -> Node:
-    return expr.binary("+", offset_bytes, Const(more, expr.LONG))
 
 
 def _subscripts_above(node: Tree) -> int:

@@ -24,7 +24,7 @@ from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
 from bankcheck.poly import Number, Poly
 from bankcheck.symbolic import Box, BoxArithmetic, Split, Undecided, cut
 
-MAX_BOXES = 3000
+MAX_BOXES = 1500
 
 LAWS = {
     "shift": "uniform shift: adding one multiple of 4 bytes to every lane only rotates the banks",

@@ -149,7 +149,7 @@ class BoxArithmetic:
     def _cut_residue(self, monomial: poly.Monomial, factor: int, why: str) -> NoReturn:
         names = [name for name in monomial if name in self.box]
         if not names:
-            names, factor = sorted(set().union(*(self._atoms[name] for name in monomial)) & set(self.box)), 2
+            names = sorted(set().union(*(self._atoms[name] for name in monomial)) & set(self.box))
         for name in names:
             modulus = self.box[name].modulus * factor
             if modulus <= MAX_MODULUS:
