@@ -188,8 +188,9 @@ def _is_empty(case: Case) -> bool:
     return case.traffic is not None and all(address is None for address in case.traffic.addresses)
 
 
-def _distance(case: Case) -> int:
-    return sum(map(abs, case.values.values()))
+def _distance(case: Case) -> tuple[int, int]:
+    """How far the sample is from zero; of two equally far, the positive one is simpler."""
+    return sum(map(abs, case.values.values())), -sum(case.values.values())
 
 
 def _counted(access: Access, outcome: Outcome) -> Case:

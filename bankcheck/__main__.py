@@ -1,0 +1,5 @@
+"""`python -m bankcheck`."""
+
+from bankcheck.cli import main
+
+main()

@@ -1,0 +1,122 @@
+"""An analysis as text: the verdict first, then the banks, then what to write instead and what was assumed."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from bankcheck.analysis import Analysis, Case
+from bankcheck.banks import Traffic
+from bankcheck.ctype import name_of
+from bankcheck.fixes import Fix
+from bankcheck.report.picture import bank_strip
+from bankcheck.report.style import bad, faint, good, plural, strong
+
+WIDTH = 80
+MAX_CASES = 12
+
+
+def report(analysis: Analysis, fixes: tuple[Fix, ...]) -> Iterator[str]:
+    """The lines of the report, styled; a plain stream strips the styles."""
+    access = analysis.access
+    yield strong(" ".join(access.text.split()))
+    layout = name_of(access.array.ctype)
+    if access.swizzle or access.array.xor_columns:
+        layout += f", {access.swizzle} on bytes" if access.swizzle else ", column ^= row"
+    yield f"{access.instruction}, {plural(access.bytes_per_lane, 'byte')} per lane; {layout}"
+    yield ""
+    if len(analysis.cases) == 1:
+        yield _verdict(analysis.worst, access.space)
+        yield _standing(analysis, "")
+    else:
+        yield _verdict(analysis.worst, access.space) + " in the worst case"
+        yield _standing(analysis, "one of these cases ")
+        yield ""
+        yield from _case_table(analysis)
+    traffic = analysis.worst.traffic
+    if isinstance(traffic, Traffic):
+        yield from _notes(traffic)
+        yield ""
+        yield faint(_sample(analysis))
+        yield from bank_strip(traffic)
+    if fixes:
+        yield ""
+        yield "instead:"
+        for fix in fixes:
+            clear = not fix.analysis.excess
+            after = f"{plural(fix.wavefronts or 0, 'wavefront')}, +{fix.added_bytes} B"
+            yield f"  {good(after) if clear else after}: {fix.code}"
+            yield faint(f"      {fix.note}")
+    yield ""
+    yield from _wrapped("assumed: ", list(analysis.assumptions))
+    yield from _wrapped("by: ", [*analysis.laws])
+    yield faint(
+        f"rule: {access.rule.source}"
+        if access.space == "shared"
+        else "rule: 32-byte sectors, CUDA Best Practices Guide"
+    )
+
+
+def _verdict(case: Case, space: str) -> str:
+    if case.traffic is None:
+        return bad(case.fault)
+    if case.wavefronts is None:
+        assert isinstance(case.traffic, Traffic)
+        return f"not predicted: {case.traffic.reason}"
+    count = plural(case.wavefronts, "sector" if space == "global" else "wavefront")
+    count = count if case.exact else f"at most {count}"
+    if not case.excess:
+        return f"{strong(count)} (ideal {case.ideal}): {good('no excess' if space == 'global' else 'conflict-free')}"
+    kind = "uncoalesced" if space == "global" else f"{case.ways}-way bank conflict"
+    if isinstance(case.traffic, Traffic) and case.traffic.rule.counts == "lanes":
+        kind = f"{case.ways} lanes in one bank, served one by one"
+    return f"{strong(count)} (ideal {case.ideal}, excess {case.excess}): {bad(kind)}"
+
+
+def _standing(analysis: Analysis, prefix: str) -> str:
+    """How the answer is known: proved for every value, or computed."""
+    block = analysis.access.block
+    warps = "the warp" if block.warps == 1 else f"all {block.warps} warps of a {block} block"
+    if analysis.not_proved:
+        return f"computed, not proved: {analysis.not_proved}"
+    if analysis.basis == "proved":
+        return f"proved: {prefix}for every {' and '.join(analysis.symbols)}, {warps}"
+    ranges = "".join(f", {name} in {v.start}:{v.stop}:{v.step}" for name, v in analysis.access.ranges.items())
+    return f"computed: {prefix}for {warps}{ranges}"
+
+
+def _case_table(analysis: Analysis) -> Iterator[str]:
+    unit = "sectors" if analysis.access.space == "global" else "wavefronts"
+    yield f"  {unit:>10} {'ideal':>6}  when"
+    for case in analysis.cases[:MAX_CASES]:
+        count = "-" if case.wavefronts is None else f"{'' if case.exact else '<='}{case.wavefronts}"
+        when = case.when + (f": {case.fault}" if case.fault else "")
+        ideal = "-" if case.ideal is None else str(case.ideal)
+        first, *more = textwrap.wrap(when, WIDTH - 22) or [""]
+        yield f"  {(bad if case.excess or case.fault else good)(f'{count:>10}')} {ideal:>6}  {first}"
+        yield from (" " * 21 + line for line in more)
+    if len(analysis.cases) > MAX_CASES:
+        yield f"  and {len(analysis.cases) - MAX_CASES} more cases (--format json lists them)"
+
+
+def _notes(traffic: Traffic) -> Iterator[str]:
+    if traffic.merged:
+        yield faint("neighbouring lanes share addresses in pairs, so the hardware serves larger groups")
+    if traffic.ncu_wavefronts != traffic.wavefronts:
+        table = f"Nsight Compute's instruction table says {traffic.ncu_wavefronts}"
+        yield f"{table}, its hardware counter {traffic.wavefronts}"
+    if traffic.row_passes is not None:
+        yield f"cp.async.cg row passes: {traffic.row_passes} (1 is the best; each more delays the fill, see --explain)"
+
+
+def _sample(analysis: Analysis) -> str:
+    many_warps = analysis.access.block.warps > 1
+    values = {n: v for n, v in analysis.worst.values.items() if not n.startswith("&") and (n != "warp" or many_warps)}
+    at = ", ".join(f"{name} = {value}" for name, value in values.items()) or "any warp"
+    return f"the worst case: {at}" if len(analysis.cases) > 1 else f"for example {at}"
+
+
+def _wrapped(label: str, items: list[str]) -> Iterator[str]:
+    for item in items:
+        lines = textwrap.wrap(label + item, WIDTH, subsequent_indent=" " * len(label))
+        yield from (faint(line) for line in lines)

@@ -1,0 +1,65 @@
+"""Raw lane addresses in, counts out: for traces and scripts.
+
+A row is `instruction,a0 a1 ... a31`: PTX's name of the instruction and one byte address per lane, -1 where the
+lane is inactive. Columns between the first and the last are ignored, so the measured CSV files read as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bankcheck.banks import Traffic, count_wavefronts
+from bankcheck.errors import BankcheckError
+from bankcheck.hardware import WARP_LANES
+
+MAX_ADDRESS_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One counted row: its line number in the input (from 1), and the count."""
+
+    line: int
+    instruction: str
+    traffic: Traffic
+
+
+def count(instruction: str, addresses: Sequence[int | None]) -> Traffic:
+    """Count one request. `addresses`: up to 32 byte addresses, None or -1 where the lane is inactive.
+
+    Raises `BankcheckError` for an unknown instruction, a negative or a misaligned address.
+    """
+    lanes = [None if at is None or at == -1 else at for at in addresses]
+    for lane, at in enumerate(lanes):
+        if at is not None and at < 0:
+            raise BankcheckError(f"lane {lane} has the negative address {at} (-1 marks an inactive lane)")
+    return count_wavefronts(instruction, lanes)
+
+
+def count_rows(lines: Iterable[str]) -> Iterator[Row]:
+    """Count CSV rows; empty lines, comments (#) and a header are skipped.
+
+    Raises `BankcheckError` that names the line.
+    """
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#") or text.startswith("instruction,"):
+            continue
+        instruction, _, rest = text.partition(",")
+        instruction = instruction.strip()
+        try:
+            yield Row(number, instruction, count(instruction, _addresses(rest.rpartition(",")[2])))
+        except BankcheckError as problem:
+            raise BankcheckError(f"line {number}: {problem.message}") from None
+
+
+def _addresses(text: str) -> list[int | None]:
+    try:
+        lanes = [int(part) for part in text.split()]
+    except ValueError:
+        bad = next(part for part in text.split() if not part.lstrip("-").isdecimal() or len(part) > MAX_ADDRESS_DIGITS)
+        raise BankcheckError(f"'{bad[:40]}' is not a byte address") from None
+    if not lanes or len(lanes) > WARP_LANES:
+        raise BankcheckError(f"{len(lanes)} addresses: a row is INSTRUCTION,a0 a1 ... with 1 to {WARP_LANES} of them")
+    return [None if at == -1 else at for at in lanes]
