@@ -144,14 +144,15 @@ def _units(rule: Rule, addresses: Addresses) -> list[int | None]:
 def _serve(units: list[int | None], groups: Groups, period: int, by_lane: bool) -> tuple[int, int]:
     """(sum over the groups of the busiest bank's load, largest such load). A unit is one lane's width of words."""
     total = ways = 0
+    bank_of = (period - 1).__and__
     for lanes in groups:
         group = units[lanes[0] : lanes[-1] + 1]
         wanted: list[int | None] | set[int | None] = group if by_lane else set(group)
         if None in wanted:
             wanted = [unit for unit in wanted if unit is not None]
-        banks = [unit % period for unit in wanted]  # type: ignore[operator]
-        load = len(banks)
+        load = len(wanted)
         if load > 1:
+            banks = list(map(bank_of, wanted))  # type: ignore[arg-type]
             touched = set(banks)
             if len(touched) == load:
                 load = 1

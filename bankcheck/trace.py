@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bankcheck.banks import Traffic, count_wavefronts
 from bankcheck.errors import BankcheckError
-from bankcheck.hardware import WARP_LANES
 
 MAX_ADDRESS_DIGITS = 18
+MAX_REMEMBERED = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,16 @@ def count(instruction: str, addresses: Sequence[int | None]) -> Traffic:
 
     Raises `BankcheckError` for an unknown instruction, a negative or a misaligned address.
     """
-    lanes = [None if at is None or at == -1 else at for at in addresses]
+    return count_wavefronts(instruction, _lanes(addresses))
+
+
+def _lanes(addresses: Sequence[int | None]) -> Sequence[int | None]:
+    """-1 becomes None; any other negative address is an error."""
+    lanes = [None if at == -1 else at for at in addresses]
     for lane, at in enumerate(lanes):
         if at is not None and at < 0:
             raise BankcheckError(f"lane {lane} has the negative address {at} (-1 marks an inactive lane)")
-    return count_wavefronts(instruction, lanes)
+    return lanes
 
 
 def count_rows(lines: Iterable[str]) -> Iterator[Row]:
@@ -49,17 +55,23 @@ def count_rows(lines: Iterable[str]) -> Iterator[Row]:
         instruction, _, rest = text.partition(",")
         instruction = instruction.strip()
         try:
-            yield Row(number, instruction, count(instruction, _addresses(rest.rpartition(",")[2])))
+            yield Row(number, instruction, _counted(instruction, rest.rpartition(",")[2]))
         except BankcheckError as problem:
             raise BankcheckError(f"line {number}: {problem.message}") from None
 
 
-def _addresses(text: str) -> list[int | None]:
+@lru_cache(maxsize=MAX_REMEMBERED)
+def _counted(instruction: str, addresses: str) -> Traffic:
+    """Traces repeat themselves (loops, warps), so a row seen before is not counted again."""
+    return count_wavefronts(instruction, _addresses(addresses))
+
+
+def _addresses(text: str) -> Sequence[int | None]:
     try:
-        lanes = [int(part) for part in text.split()]
+        addresses = list(map(int, text.split()))
     except ValueError:
         bad = next(part for part in text.split() if not part.lstrip("-").isdecimal() or len(part) > MAX_ADDRESS_DIGITS)
         raise BankcheckError(f"'{bad[:40]}' is not a byte address") from None
-    if not lanes or len(lanes) > WARP_LANES:
-        raise BankcheckError(f"{len(lanes)} addresses: a row is INSTRUCTION,a0 a1 ... with 1 to {WARP_LANES} of them")
-    return [None if at == -1 else at for at in lanes]
+    if not addresses:
+        raise BankcheckError("no addresses: a row is INSTRUCTION,a0 a1 ... with a byte address per lane")
+    return addresses if min(addresses) >= 0 else _lanes(addresses)
