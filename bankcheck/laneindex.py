@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Evaluator, Node, Span, Symbol, Undefined, symbols_of
-from bankcheck.lower import Entity, Lowering
+from bankcheck.lower import Lowering
+from bankcheck.places import Entity
 from bankcheck.syntax import Snippet
 
 _LANE_NAMES = ("lane", "lane_id", "laneid", "laneId")

@@ -367,5 +367,7 @@ def _notes(report: MatrixReport) -> Iterator[str]:
             f"the swizzle counts from the tile's start, which is no multiple of its period of {period(tile.swizzle)} "
             "bytes: XOR-ing the absolute address instead gives other places"
         )
+    if report.instruction.endswith(".trans") and tile.element_bytes != 2:
+        yield f".trans transposes 16-bit units, not {tile.dtype} elements (see --at)"
     if tile.storage_bytes > MAX_SHARED_BYTES:
         yield f"{tile.storage_bytes} bytes are more than the {MAX_SHARED_BYTES} that any block can have"

@@ -8,6 +8,7 @@ from bankcheck.commands.common import ARCH, FORMAT, integers
 from bankcheck.matrix import ldmatrix
 from bankcheck.report.ldmatrix import to_json, to_text
 
+
 @click.command("ldmatrix")
 @click.option("--rows", type=int, help="Rows of the tile.  [default: 8; 16 for x2 and x4]")
 @click.option("--cols", type=int, default=64, show_default=True, help="Columns of the tile, in elements.")

@@ -63,8 +63,11 @@ def to_json(report: MatrixReport, detail: RowDetail | None = None, variants: Seq
 def _headline(report: MatrixReport) -> Iterator[str]:
     tile = report.tile
     yield f"{report.instruction} on {tile.declaration}: rows {tile.pitch_bytes} B apart, {tile.storage_bytes} B in all"
-    counts = sorted({segment.wavefronts for segment in report.segments})
-    where = "for every q" if len(counts) == 1 else f"at worst (best: {counts[0]})"
+    counts = {segment.wavefronts for segment in report.segments}
+    positions = {segment.q for segment in report.segments}
+    where = f"at worst (best: {min(counts)})"
+    if len(counts) == 1:
+        where = "for every q" if len(positions) > 1 else f"for q = {min(positions)}"
     verdict = f"{report.ways}-way bank conflict" if report.excess else "no bank conflict"
     yield f"{_plural(report.wavefronts, 'wavefront')} {where}, ideal {report.ideal}: {verdict} (computed)"
 
