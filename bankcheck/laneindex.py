@@ -26,10 +26,10 @@ class LaneIndex:
         """Whether the expression depends on `q` or `rb`."""
         return name in symbols_of(self.node)
 
-    def __call__(self, row_block: int, q: int, lanes: int) -> list[int]:
-        """The coordinate for the first `lanes` lanes."""
-        values = Evaluator({"lane": list(range(lanes)), "q": q, "rb": row_block})(self.node)
-        values = values if isinstance(values, list) else [values] * lanes
+    def __call__(self, row_block: int, q: int, lanes: range) -> list[int]:
+        """The coordinate for each of the lanes."""
+        values = Evaluator({"lane": list(lanes), "q": q, "rb": row_block})(self.node)
+        values = values if isinstance(values, list) else [values] * len(lanes)
         for lane, value in enumerate(values):
             if isinstance(value, Undefined):
                 raise BankcheckError(f"{self.option}: lane {lane}: {value.reason}", self.text, value.span)

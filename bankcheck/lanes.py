@@ -13,6 +13,7 @@ Both coordinates may be given as C expressions in `lane`, `q`, `rb`, `rows` and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 from bankcheck.errors import BankcheckError
@@ -42,7 +43,8 @@ def find_requests(tile: Tile, num: int, row: str | None, col: str | None) -> tup
 
     Raises `BankcheckError` if there is none, if there are more than 4096, or if an expression has no value.
     """
-    height, width, segment = (8 if num == 1 else 16), (2 if num == 4 else 1), tile.segment_elements
+    height, width, lanes = (8 if num == 1 else 16), (2 if num == 4 else 1), range(8 * num)
+    segment = tile.segment_elements
     if row is None and tile.rows < height:
         raise BankcheckError(f"x{num} reads {height} rows, the tile has {tile.rows}: give --rows {height}, or --row")
     if col is None and tile.segments < width:
@@ -52,54 +54,39 @@ def find_requests(tile: Tile, num: int, row: str | None, col: str | None) -> tup
     given = [index for index in (row_index, col_index) if index is not None]
     uses_rb, uses_q = (any(index.uses(name) for index in given) for name in ("rb", "q"))
 
-    blocks = range(tile.rows // height) if row is None else range(max(1, tile.rows // 8 if uses_rb else 1))
-    segments = range(0, tile.segments - width + 1, width)
-    if col is not None:
-        segments = range(max(1, tile.segments if uses_q else 1))
-    if len(blocks) * len(segments) > MAX_REQUESTS:
-        raise BankcheckError(
-            f"the tile takes {len(blocks) * len(segments)} requests, of which at most {MAX_REQUESTS} are counted"
-        )
+    blocks, segments = range(tile.rows // height), range(0, tile.segments - width + 1, width)
+    if row_index is not None:
+        blocks = range(max(1, tile.rows // 8) if uses_rb else 1)
+    if col_index is not None:
+        segments = range(tile.segments if uses_q else 1)
+    positions = len(blocks) * len(segments)
+    if positions > MAX_REQUESTS:
+        raise BankcheckError(f"the tile takes {positions} requests, of which at most {MAX_REQUESTS} are counted")
 
-    requests, outside, lanes = [], [], 8 * num
-    for rb in blocks:
-        rows = [height * rb + lane % height for lane in range(lanes)] if row_index is None else row_index(rb, 0, lanes)
-        for q in segments:
-            if row_index is not None and uses_q:
-                rows = row_index(rb, q, lanes)
-            cols = (
-                [segment * (q + lane // 16) for lane in range(lanes)] if col_index is None else col_index(rb, q, lanes)
-            )
-            places = tuple(zip(rows, cols, strict=True))
-            stray = _first_outside(tile, places)
-            if stray is None:
-                named_q = q if col is None or uses_q else places[0][1] // segment
-                requests.append(Request(rb, named_q, places))
-            else:
-                outside.append((rb, q, stray))
+    requests, outside = [], []
+    for rb, q in product(blocks, segments):
+        rows = row_index(rb, q, lanes) if row_index else [height * rb + lane % height for lane in lanes]
+        cols = col_index(rb, q, lanes) if col_index else [segment * (q + lane // 16) for lane in lanes]
+        places = tuple(zip(rows, cols, strict=True))
+        stray = _outside(tile, places)
+        if stray is None:
+            requests.append(Request(rb, q if col_index is None or uses_q else cols[0] // segment, places))
+        else:
+            outside.append(f"{stray} (rb = {rb}, q = {q})")
     if not requests:
-        rb, q, (lane, row_at, col_at) = outside[0]
-        text = row if row is not None and not 0 <= row_at < tile.rows else col
-        raise BankcheckError(
-            f"lane {lane} points at row {row_at}, columns {col_at} to {col_at + segment - 1}: "
-            f"outside the {tile.rows} x {tile.cols} tile (rb = {rb}, q = {q})",
-            text or "",
-            (0, len(text)) if text else None,
-        )
+        text = "" if len(given) > 1 else (row or col or "")  # of two expressions either may be at fault
+        raise BankcheckError(outside[0], text, (0, len(text)))
+    left_out = [f"{len(outside)} of {positions} positions; the first: {outside[0]}"] if outside else []
+    return requests, left_out + _rest(tile, height if row is None else 1, width * segment if col is None else 1)
 
-    left_out = []
-    if outside:
-        rb, q, (lane, row_at, col_at) = outside[0]
-        left_out.append(
-            f"{len(outside)} of {len(blocks) * len(segments)} positions put a lane outside the tile, "
-            f"the first at rb = {rb}, q = {q}: lane {lane} points at row {row_at}, column {col_at}"
-        )
-    if row is None and tile.rows % height:
-        left_out.append(f"{_span('row', tile.rows - tile.rows % height, tile.rows)}: less than {height} rows remain")
-    if col is None and tile.cols % (width * segment):
-        rest = tile.cols - tile.cols % (width * segment)
-        left_out.append(f"{_span('column', rest, tile.cols)}: less than {width * segment} columns remain")
-    return requests, left_out
+
+def _rest(tile: Tile, height: int, width: int) -> list[str]:
+    """The rows and columns at the end that no whole block of `height` x `width` covers."""
+    return [
+        f"{_span(what, size - size % step, size)}: less than {step} {what}s remain"
+        for what, size, step in (("row", tile.rows, height), ("column", tile.cols, width))
+        if size % step
+    ]
 
 
 def _parsed(text: str, option: str, tile: Tile) -> LaneIndex:
@@ -108,12 +95,13 @@ def _parsed(text: str, option: str, tile: Tile) -> LaneIndex:
     return parse_index(text, option, {"rows": tile.rows, "cols": tile.cols})
 
 
-def _first_outside(tile: Tile, places: tuple[Place, ...]) -> tuple[int, int, int] | None:
-    """The first lane whose 16 bytes are not all in the tile, with its (row, column)."""
+def _outside(tile: Tile, places: tuple[Place, ...]) -> str | None:
+    """The first lane whose 16 bytes are not all in the tile, in words."""
     last_col = tile.cols - tile.segment_elements
     for lane, (row, col) in enumerate(places):
         if not (0 <= row < tile.rows and 0 <= col <= last_col):
-            return lane, row, col
+            columns = _span("column", col, col + tile.segment_elements)
+            return f"lane {lane} points at row {row}, {columns}, outside the {tile.rows} x {tile.cols} tile"
     return None
 
 

@@ -16,7 +16,7 @@ from bankcheck.banks import count_wavefronts
 from bankcheck.commands.ldmatrix import command
 from bankcheck.errors import BankcheckError
 from bankcheck.layout import Swizzle
-from bankcheck.matrix import ldmatrix
+from bankcheck.matrices import ldmatrix
 from bankcheck.swizzlefacts import escape
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -499,7 +499,7 @@ def test_golden(name, arguments):
 
 def test_start_up_is_light():
     code = (
-        "import sys; from bankcheck.matrix import ldmatrix; import bankcheck.report.ldmatrix; ldmatrix().fixes; "
+        "import sys; from bankcheck.matrices import ldmatrix; import bankcheck.report.ldmatrix; ldmatrix().fixes; "
         "print([m for m in ('sympy', 'numpy', 'rich', 'tree_sitter') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import Any
 
 from bankcheck.fragment import Holder, RowDetail
-from bankcheck.matrix import MatrixReport, Segment, Variant
+from bankcheck.matrices import MatrixReport, Segment, Variant
 from bankcheck.swizzlefacts import SwizzleFacts
 from bankcheck.tile import Tile
 
