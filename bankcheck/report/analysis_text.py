@@ -62,7 +62,7 @@ def _verdict(case: Case, space: str) -> str:
         return bad(case.fault)
     if case.wavefronts is None:
         assert isinstance(case.traffic, Traffic)
-        return f"not predicted: {case.traffic.reason}"
+        return "\n".join(textwrap.wrap(f"not predicted: {case.traffic.reason}", WIDTH))
     count = plural(case.wavefronts, "sector" if space == "global" else "wavefront")
     count = count if case.exact else f"at most {count}"
     if not case.excess:
