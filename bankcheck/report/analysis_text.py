@@ -49,7 +49,7 @@ def report(analysis: Analysis, fixes: tuple[Fix, ...]) -> Iterator[str]:
             yield faint(f"      {fix.note}")
     yield ""
     yield from _wrapped("assumed: ", list(analysis.assumptions))
-    yield from _wrapped("by: ", [*analysis.laws])
+    yield from _wrapped("law: ", list(analysis.laws))
     yield faint(
         f"rule: {access.rule.source}"
         if access.space == "shared"
