@@ -1,7 +1,7 @@
 """Time of one 32-lane request, beside other tools where they are installed: `python tests/bench_count.py`.
 
-Prints microseconds (the best of several runs) and the ratio to bankcheck. tensor-layouts evaluates a layout, cuxray counts
-a tuple of byte offsets; bankcheck also tells words from lanes, merges wide loads and computes the ideal.
+Prints microseconds (the best of several runs) and the ratio to bankcheck. tensor-layouts evaluates a layout, cuxray
+counts a tuple of byte offsets; bankcheck also tells words from lanes, merges wide loads and computes the ideal.
 """
 
 from __future__ import annotations
