@@ -1,0 +1,177 @@
+"""Which transpose is fastest on this GPU: checks and times the candidates of tune_transpose.cu, in three rounds.
+
+    python tests/tune_transpose.py [--size 8192] [--seconds 240] [--csv FILE]
+
+Round 1 varies the tile, the block and the order of the tiles; round 2 gives the best of them every cache hint and
+makes them persistent; round 3 times the winners again, in turn with the device copy, 30 times each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import cupy
+
+SOURCE = Path(__file__).with_suffix(".cu").read_text()
+CHECKED_SIZES = ((1, 1), (31, 33), (33, 31), (60, 132), (1024, 2048), (2048, 1024))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    rows: int
+    columns: int
+    threads: int
+    band: int = 1
+    load: int = 0
+    store: int = 0
+    stages: int = 0
+    blocks_per_sm: int = 0
+    """0: one block a tile; else a persistent grid."""
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.rows * self.columns * 4 * max(1, self.stages)
+
+
+class Bench:
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.x = cupy.random.random((size, size), dtype=cupy.float32)
+        self.y = cupy.empty_like(self.x)
+        self.expected = cupy.ascontiguousarray(self.x.T)
+        self.multiprocessors = cupy.cuda.Device().attributes["MultiProcessorCount"]
+        self.kernels: dict[Candidate, cupy.RawKernel] = {}
+
+    def kernel(self, candidate: Candidate) -> cupy.RawKernel:
+        key = replace(candidate, blocks_per_sm=0)
+        if key not in self.kernels:
+            macros = {
+                "ROWS": key.rows, "COLUMNS": key.columns, "THREADS": key.threads, "BAND": key.band,
+                "LOAD": key.load, "STORE": key.store, "STAGES": key.stages,
+            }  # fmt: skip
+            options = ("-std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
+            kernel = cupy.RawKernel(SOURCE, "transpose", options=options)
+            if key.shared_bytes > 48 * 1024:
+                kernel.max_dynamic_shared_size_bytes = key.shared_bytes
+            self.kernels[key] = kernel
+        return self.kernels[key]
+
+    def launch(self, candidate: Candidate, x: cupy.ndarray, y: cupy.ndarray) -> None:
+        rows, columns = x.shape
+        tiles = -(-rows // candidate.rows) * -(-columns // candidate.columns)
+        grid = min(tiles, candidate.blocks_per_sm * self.multiprocessors) if candidate.blocks_per_sm else tiles
+        arguments = (x, y, cupy.int32(rows), cupy.int32(columns))
+        self.kernel(candidate)((grid,), (candidate.threads,), arguments, shared_mem=candidate.shared_bytes)
+
+    def right(self, candidate: Candidate) -> bool:
+        for rows, columns in CHECKED_SIZES:
+            x = cupy.random.random((rows, columns), dtype=cupy.float32)
+            y = cupy.full((columns, rows), cupy.nan, dtype=cupy.float32)
+            self.launch(candidate, x, y)
+            if not bool((y == x.T).all()):
+                return False
+        self.y.fill(cupy.nan)
+        self.launch(candidate, self.x, self.y)
+        return bool((self.y == self.expected).all())
+
+    def gbytes_per_s(self, call, repeats: int) -> float:
+        for _ in range(3):
+            call()
+        events = [(cupy.cuda.Event(), cupy.cuda.Event()) for _ in range(repeats)]
+        for begin, end in events:
+            begin.record()
+            call()
+            end.record()
+        cupy.cuda.Device().synchronize()
+        milliseconds = statistics.median(cupy.cuda.get_elapsed_time(begin, end) for begin, end in events)
+        return 2 * self.x.nbytes / milliseconds / 1e6
+
+    def copy(self) -> None:
+        self.y.data.copy_from_device_async(self.x.data, self.x.nbytes, cupy.cuda.Stream.null)
+
+    def time(self, candidate: Candidate, repeats: int) -> float:
+        return self.gbytes_per_s(lambda: self.launch(candidate, self.x, self.y), repeats)
+
+
+def shapes() -> list[Candidate]:
+    tiles = [
+        (32, 32, 64), (32, 64, 128), (64, 32, 128), (64, 64, 128), (64, 64, 256), (32, 128, 256), (128, 32, 256),
+        (64, 128, 256), (64, 128, 512), (128, 64, 256), (128, 64, 512), (128, 128, 512), (128, 128, 1024),
+        (256, 64, 512), (64, 256, 512), (32, 256, 256), (256, 32, 256),
+    ]  # fmt: skip
+    found = [Candidate(*tile, band=band) for tile in tiles for band in (1, 8, 32, -1, 100000)]
+    deep = [(64, 64, 256, 2, 5), (64, 64, 256, 3, 4), (64, 64, 128, 3, 4), (64, 128, 256, 2, 3), (128, 64, 256, 2, 3),
+            (128, 128, 512, 2, 1), (32, 64, 128, 4, 6), (64, 32, 128, 4, 6), (32, 32, 64, 4, 12)]  # fmt: skip
+    for rows, columns, threads, stages, blocks in deep:
+        for band in (1, 8, 32):
+            found.append(Candidate(rows, columns, threads, band, stages=stages, blocks_per_sm=blocks))
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--size", type=int, default=8192)
+    parser.add_argument("--seconds", type=float, default=240, help="stop starting candidates after this long")
+    parser.add_argument("--csv", type=Path)
+    options = parser.parse_args()
+    bench = Bench(options.size)
+    deadline = time.monotonic() + options.seconds
+    copy = bench.gbytes_per_s(bench.copy, 30)
+    print(f"copy {copy:.0f} GB/s", flush=True)
+    results: dict[Candidate, float] = {}
+
+    def measure(candidates: list[Candidate], repeats: int, share: float) -> None:
+        stop = deadline - options.seconds * (1 - share)
+        for candidate in candidates:
+            if time.monotonic() > stop:
+                print(f"out of time: {len(candidates) - candidates.index(candidate)} candidates left", file=sys.stderr)
+                return
+            if candidate in results:
+                continue
+            try:
+                if not bench.right(candidate):
+                    print(f"WRONG {candidate}", flush=True)
+                    continue
+                results[candidate] = bench.time(candidate, repeats)
+            except (cupy.cuda.driver.CUDADriverError, cupy.cuda.compiler.CompileException) as error:
+                print(f"failed {candidate}: {str(error)[:200]}", flush=True)
+
+    def best(count: int) -> list[Candidate]:
+        return sorted(results, key=results.__getitem__, reverse=True)[:count]
+
+    measure(shapes(), 10, 0.45)
+    print("round 1:", *(f"{results[c] / copy:6.1%} {c}" for c in best(25)), sep="\n", flush=True)
+
+    hinted = [
+        replace(candidate, load=load, store=store)
+        for candidate in best(4)
+        for load, store in itertools.product(range(5), range(6))
+    ]
+    measure(hinted, 10, 0.8)
+    persistent = [replace(c, blocks_per_sm=blocks) for c in best(6) for blocks in (2, 3, 4, 5, 6, 8) if not c.stages]
+    banded = [replace(c, band=band) for c in best(4) for band in (2, 4, 16, 24, 64)]
+    measure(persistent + banded, 10, 0.95)
+
+    finals = best(12)
+    print("final, three times in turn with the copy (GB/s, % of copy):", flush=True)
+    rounds = []
+    for _ in range(3):
+        copy = bench.gbytes_per_s(bench.copy, 30)
+        rounds.append((copy, [bench.time(candidate, 30) for candidate in finals]))
+    for i, candidate in enumerate(finals):
+        shown = "  ".join(f"{times[i]:5.0f} {times[i] / copy:6.1%}" for copy, times in rounds)
+        print(f"{shown}  {candidate}")
+    if options.csv:
+        lines = [f"{value:.1f},{value / copy:.4f},{candidate}" for candidate, value in results.items()]
+        options.csv.write_text("\n".join(lines) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
