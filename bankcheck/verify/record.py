@@ -1,0 +1,110 @@
+"""A verification as JSON: GPU, software, date and every row. Written by `--record`, replayed by the tests."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bankcheck import __version__
+from bankcheck.errors import BankcheckError
+from bankcheck.verify.checks import Row
+from bankcheck.verify.clock import Cycles
+from bankcheck.verify.device import DeviceFacts
+
+SCHEMA = 1
+FIELDS = (
+    "label", "instruction", "addresses", "wavefronts", "cycles_low", "cycles_high", "cycles_why", "measured_cycles",
+    "data", "counter", "predicted_counter", "not_run", "verdict",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A recorded verification."""
+
+    device: DeviceFacts
+    date: str
+    """UTC, ISO 8601."""
+    command: str
+    rows: tuple[Row, ...]
+
+
+def new_record(device: DeviceFacts, command: str, rows: Sequence[Row]) -> Record:
+    """A record dated now."""
+    return Record(device, datetime.now(UTC).isoformat(timespec="seconds"), command, tuple(rows))
+
+
+def row_values(row: Row) -> dict[str, Any]:
+    """One row as JSON values, in the order of FIELDS. `addresses`: 32 numbers in a string, -1 for an inactive lane."""
+    values = {
+        "label": row.label,
+        "instruction": row.instruction,
+        "addresses": " ".join("-1" if address is None else str(address) for address in row.addresses),
+        "wavefronts": row.wavefronts,
+        "cycles_low": row.cycles and round(row.cycles.low, 3),
+        "cycles_high": row.cycles and round(row.cycles.high, 3),
+        "cycles_why": row.cycles and row.cycles.why,
+        "measured_cycles": None if row.measured_cycles is None else round(row.measured_cycles, 3),
+        "data": row.data,
+        "counter": row.counter,
+        "predicted_counter": row.predicted_counter,
+        "not_run": row.not_run,
+        "verdict": row.verdict,
+    }
+    return {name: values[name] for name in FIELDS}
+
+
+def dump(record: Record) -> str:
+    """The record as JSON text, a row a line."""
+    head = {
+        "schema": SCHEMA,
+        "bankcheck": __version__,
+        "date": record.date,
+        "command": record.command,
+        "device": asdict(record.device),
+        "fields": list(FIELDS),
+    }
+    lines = [json.dumps(list(row_values(row).values()), separators=(",", ":")) for row in record.rows]
+    return json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n' + ",\n".join(lines) + "\n]}\n"
+
+
+def write(record: Record, path: Path) -> None:
+    """Write a record; a name that ends in .gz is compressed. Raises `BankcheckError` where it cannot be written."""
+    data = dump(record).encode()
+    try:
+        path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    except OSError as error:
+        raise BankcheckError(f"cannot write {path}: {error.strerror}") from None
+
+
+def read(path: Path) -> Record:
+    """Read a record that `write` has written. Raises `BankcheckError` for anything else."""
+    try:
+        data = path.read_bytes()
+        content = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+        rows = tuple(_row(dict(zip(content["fields"], values, strict=True))) for values in content["rows"])
+        return Record(DeviceFacts(**content["device"]), content["date"], content["command"], rows)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BankcheckError(f"{path} is no record of a verification: {error}") from None
+
+
+def _row(values: dict[str, Any]) -> Row:
+    numbers = (int(text) for text in values["addresses"].split())
+    low, high = values["cycles_low"], values["cycles_high"]
+    return Row(
+        values["label"],
+        values["instruction"],
+        tuple(None if number < 0 else number for number in numbers),
+        values["wavefronts"],
+        None if low is None else Cycles(low, high, values["cycles_why"]),
+        values["measured_cycles"],
+        values["data"],
+        values["counter"],
+        values["predicted_counter"],
+        values["not_run"],
+    )
