@@ -102,9 +102,10 @@ def _name_problem(
     found = "bytes that the writer never wrote" if got is None else f"element {got}"
     text = f"lane {lane} wants element {wanted} and gets {found}"
     if writer[wanted] != reader[wanted]:
+        put, looked = writer[wanted], reader[wanted]
         return (
-            f"{text}: the writer puts element {wanted} at byte {writer[wanted]}, the reader looks at byte "
-            f"{reader[wanted]}: writer and reader use different maps (here apart by xor {writer[wanted] ^ reader[wanted]})"
+            f"{text}: the writer puts element {wanted} at byte {put}, the reader looks at byte {looked}: "
+            f"writer and reader use different maps (here apart by xor {put ^ looked})"
         )
     return f"{text}: its elements do not lie one after the other in this layout"
 

@@ -16,7 +16,8 @@ from bankcheck.verify.identity import verify_layout
 from bankcheck.verify.plan import Request, instructions, random_pattern
 from bankcheck.verify.report import rows_text, summary
 from bankcheck.verify.tags import named, tag
-from tests.verify.model import FACTS, ModelDevice
+
+from .model import FACTS, ModelDevice
 
 COLUMN = [128 * lane for lane in range(32)]
 

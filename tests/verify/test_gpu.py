@@ -13,7 +13,7 @@ from bankcheck.verify.checks import verify_addresses, verify_all
 from bankcheck.verify.counter import count_with_ncu, predicted_counter
 from bankcheck.verify.device import Device, Job, Outcome, open_device
 from bankcheck.verify.identity import verify_layout
-from bankcheck.verify.plan import Request, table
+from bankcheck.verify.plan import table
 from bankcheck.verify.transpose import CHECKED_SIZES, check_transposes, time_transposes
 
 pytestmark = pytest.mark.gpu

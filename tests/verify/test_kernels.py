@@ -14,7 +14,8 @@ from bankcheck.hardware import RULES
 from bankcheck.verify.kernels import IN_FLIGHT, VALUE_BYTES, WARPS, kernel_folder, kernel_for
 from bankcheck.verify.plan import instructions
 from bankcheck.verify.transpose import DESIGNS
-from tests.verify import nvrtc
+
+from . import nvrtc
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 SOURCES = sorted(kernel_folder().glob("*.cu"))
@@ -79,6 +80,17 @@ def test_transposes_are_launched_as_their_files_say() -> None:
         assert threads == 256
 
 
+OPCODES = {
+    "loads.cu": r"LDS[.\w]*",
+    "stores.cu": r"STS[.\w]*",
+    "generic.cu": r"(?:LD|ST)\.E[.\w]*",
+    "ldmatrix.cu": r"LDSM[.\w]*",
+    "stmatrix.cu": r"STSM[.\w]*",
+    "cp_async.cu": r"LDGSTS[.\w]*",
+    "atomics.cu": r"ATOMS[.\w]*",
+}
+
+
 def disassembler() -> str | None:
     """nvdisasm, from the PATH or from the wheel nvidia-cuda-nvdisasm."""
     beside = Path(sys.prefix).glob("lib/python*/site-packages/nvidia/*/bin/nvdisasm")
@@ -95,10 +107,7 @@ def test_the_compiler_keeps_each_measured_request(file: str, tmp_path: Path) -> 
     listing = subprocess.run(
         [disassembler() or "", "-c", str(cubin)], capture_output=True, text=True, check=True
     ).stdout
-    opcode = {
-        "loads.cu": r"LDS[.\w]*", "stores.cu": r"STS[.\w]*", "generic.cu": r"(?:LD|ST)\.E[.\w]*", "ldmatrix.cu": r"LDSM[.\w]*",
-        "stmatrix.cu": r"STSM[.\w]*", "cp_async.cu": r"LDGSTS[.\w]*", "atomics.cu": r"ATOMS[.\w]*",
-    }[file]  # fmt: skip
+    opcode = OPCODES[file]
     kernels = re.split(r"^\.text\.(\w+):", listing, flags=re.M)
     assert len(kernels) > 3
     for name, body in zip(kernels[1::2], kernels[2::2], strict=True):
