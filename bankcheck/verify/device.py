@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import WARP_LANES
-from bankcheck.verify.kernels import REGISTER_BYTES, VALUE_BYTES, WARPS, kernel_folder
+from bankcheck.verify.kernels import REGISTER_BYTES, VALUE_BYTES, WARPS, kernel_source
 
 INSTALL = "pip install 'bankcheck[gpu]'"
 MIN_DRIVER = "580"
@@ -126,11 +126,9 @@ class Device:
 
     def function(self, file: str, name: str) -> Any:
         """The `__global__` function `name` of kernels/`file`, compiled for this device."""
-        folder = kernel_folder()
         try:
             if file not in self._modules:
-                source = (folder / file).read_text(encoding="utf-8")
-                self._modules[file] = self._cupy.RawModule(code=source, options=("-std=c++17", f"-I{folder}"))
+                self._modules[file] = self._cupy.RawModule(code=kernel_source(file), options=("-std=c++17",))
             return self._modules[file].get_function(name)
         except self._cupy.cuda.compiler.CompileException as error:
             raise BankcheckError(f"kernels/{file} does not compile for {self._facts.arch}: {error}") from None
@@ -229,7 +227,7 @@ def open_device() -> Device:
     except BankcheckError:
         raise
     except Exception as error:
-        raise BankcheckError(_explain(error)) from None
+        raise BankcheckError(_explain(error, _driver_version(cupy))) from None
     return device
 
 
@@ -255,6 +253,14 @@ def _facts(cupy: Any) -> DeviceFacts:
     )
 
 
+def _driver_version(cupy: Any) -> int:
+    """The newest CUDA that the driver serves, as 1000 x major + 10 x minor; 0 where there is no driver."""
+    try:
+        return int(cupy.cuda.runtime.driverGetVersion())
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return 0
+
+
 def _version(number: int) -> str:
     return f"{number // 1000}.{number % 1000 // 10}"
 
@@ -269,12 +275,12 @@ def _driver() -> str:
     return done.stdout.split("\n", 1)[0].strip()
 
 
-def _explain(error: Exception) -> str:
+def _explain(error: Exception, driver_version: int) -> str:
     """What to do about an error that CUDA gave before the first kernel had run."""
     status = getattr(error, "status", 0)
-    if status == INSUFFICIENT_DRIVER:
+    if status == INSUFFICIENT_DRIVER and driver_version:
         return f"the NVIDIA driver is too old for CUDA 13: install driver {MIN_DRIVER} or newer"
-    if status == NO_DEVICE:
+    if status in (INSUFFICIENT_DRIVER, NO_DEVICE):  # without any driver, CUDA finds it insufficient
         return NO_GPU
     return f"the GPU does not run a test kernel ({_first_line(error)}): {INSTALL}, NVIDIA driver {MIN_DRIVER} or newer"
 

@@ -85,3 +85,10 @@ def kernel_folder() -> Path:
         if (folder / "request.cuh").is_file():
             return folder
     raise BankcheckError(f"the CUDA sources are missing: no kernels/request.cuh beside {package.name}/")
+
+
+def kernel_source(file: str) -> str:
+    """The text of kernels/`file` with request.cuh in it: compilers cache by text, and would not see that file change."""
+    folder = kernel_folder()
+    header = (folder / "request.cuh").read_text(encoding="utf-8").replace("#pragma once\n", "")
+    return (folder / file).read_text(encoding="utf-8").replace('#include "request.cuh"\n', header)
