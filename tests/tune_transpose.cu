@@ -3,6 +3,7 @@
 //   ROWS, COLUMNS   the tile, in floats of the input      THREADS  a block
 //   BAND            rows of tiles visited together: tiles run down a band first, then along it
 //   LOAD, STORE     cache hints                           STAGES   0: through registers; n: cp.async, n tiles deep
+//   TMA             1: the copy engine fills STAGES tiles and drains OUTS tiles (sm_90)
 // A grid smaller than the number of tiles makes the blocks persistent.
 constexpr int GROUPS_M = ROWS / 4, GROUPS_N = COLUMNS / 4;
 constexpr int PER_THREAD = GROUPS_M * GROUPS_N / THREADS;
@@ -72,7 +73,112 @@ __device__ void transpose_scalar(const float *in, float *out, int rows, int colu
     __syncthreads();
 }
 
-#if STAGES == 0
+#if TMA
+// Input tiles arrive as boxes of 32 columns, output tiles leave as boxes of 32 rows, both with the 128-byte swizzle: row r
+// of a box keeps its 16-byte chunk c at c ^ r % 8. A quarter warp reads 2 x 4 and writes 2 x 4 chunks: lanes with gn & 2
+// write the rows of their block in another order, so that all 8 chunks differ.
+__device__ unsigned at(const void *p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+__device__ void fill(const void *map, unsigned stage, unsigned barrier, Tile tile) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "n"(ROWS * COLUMNS * 4) : "memory");
+#pragma unroll
+    for (int box = 0; box < COLUMNS / 32; ++box)
+#if LOAD == 4
+        asm volatile("{ .reg .b64 c; createpolicy.fractional.L2::evict_first.b64 c, 1.0;"
+                     " cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0],"
+                     " [%1, {%2, %3}], [%4], c; }" ::"r"(stage + box * ROWS * 128),
+#else
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}],"
+                     " [%4];" ::"r"(stage + box * ROWS * 128),
+#endif
+                     "l"(map), "r"(tile.n0 + 32 * box), "r"(tile.m0), "r"(barrier) : "memory");
+}
+
+__device__ void drain(const void *map, unsigned from, Tile tile) {
+#pragma unroll
+    for (int box = 0; box < ROWS / 32; ++box)
+#if STORE == 4
+        asm volatile("{ .reg .b64 c; createpolicy.fractional.L2::evict_first.b64 c, 1.0;"
+                     " cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.L2::cache_hint [%0, {%1, %2}], [%3], c; }"
+#else
+        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];"
+#endif
+                     ::"l"(map), "r"(tile.m0 + 32 * box), "r"(tile.n0), "r"(from + box * COLUMNS * 128) : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+__device__ void wait(unsigned barrier, int parity) {
+    unsigned done = 0;
+    while (!done)
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    transpose(const float *in, float *out, int rows, int columns, const void *in_map, const void *out_map) {
+    extern __shared__ __align__(1024) float4 shared[];  // [STAGES + OUTS] tiles, then a barrier a stage
+    unsigned long long *full = reinterpret_cast<unsigned long long *>(shared + (STAGES + OUTS) * ROWS * GROUPS_N);
+    const int tiles_m = (rows + ROWS - 1) / ROWS, tiles_n = (columns + COLUMNS - 1) / COLUMNS;
+    const int tiles = tiles_m * tiles_n;
+    if (rows % 4 || columns % 4) {
+        for (int index = blockIdx.x; index < tiles; index += gridDim.x)
+            transpose_scalar(in, out, rows, columns, tile_at(index, tiles_m, tiles_n), reinterpret_cast<float *>(shared));
+        return;
+    }
+    constexpr int TILE_CHUNKS = ROWS * GROUPS_N;
+    int ahead = blockIdx.x;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < STAGES; ++s)
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at(full + s)) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        for (int s = 0; s < STAGES; ++s, ahead += gridDim.x)
+            if (ahead < tiles) fill(in_map, at(shared + s * TILE_CHUNKS), at(full + s), tile_at(ahead, tiles_m, tiles_n));
+    }
+    __syncthreads();
+    int s = 0, o = 0, parity = 0;
+    for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
+        wait(at(full + s), parity);
+        float4 *stage = shared + s * TILE_CHUNKS, *leaving = shared + (STAGES + o) * TILE_CHUNKS;
+        float4 v[PER_THREAD][4];
+#pragma unroll
+        for (int b = 0; b < PER_THREAD; ++b) {
+            const int g = threadIdx.x + b * THREADS, rest = g >> 3;
+            const int gm = rest % (GROUPS_M / 2) * 2 + (g & 1), gn = rest / (GROUPS_M / 2) * 4 + (g >> 1 & 3);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int row = 4 * gm + i;
+                v[b][i] = stage[gn / 8 * ROWS * 8 + row * 8 + (gn % 8 ^ row % 8)];
+            }
+        }
+        if (threadIdx.x == 0) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(OUTS - 1) : "memory");
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            if (ahead < tiles) fill(in_map, at(stage), at(full + s), tile_at(ahead, tiles_m, tiles_n));
+            ahead += gridDim.x;
+        }
+#pragma unroll
+        for (int b = 0; b < PER_THREAD; ++b) {
+            const int g = threadIdx.x + b * THREADS, rest = g >> 3;
+            const int gm = rest % (GROUPS_M / 2) * 2 + (g & 1), gn = rest / (GROUPS_M / 2) * 4 + (g >> 1 & 3);
+            const bool swap = gn & 2;
+            const float4 column[4] = {
+                make_float4(v[b][0].x, v[b][1].x, v[b][2].x, v[b][3].x), make_float4(v[b][0].y, v[b][1].y, v[b][2].y, v[b][3].y),
+                make_float4(v[b][0].z, v[b][1].z, v[b][2].z, v[b][3].z), make_float4(v[b][0].w, v[b][1].w, v[b][2].w, v[b][3].w)};
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const int n = 4 * gn + (swap ? j ^ 2 : j);
+                leaving[gm / 8 * COLUMNS * 8 + n * 8 + (gm % 8 ^ n % 8)] = swap ? column[j ^ 2] : column[j];
+            }
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncthreads();
+        if (threadIdx.x == 0) drain(out_map, at(leaving), tile_at(index, tiles_m, tiles_n));
+        if (++s == STAGES) s = 0, parity ^= 1;
+        if (++o == OUTS) o = 0;
+    }
+    if (threadIdx.x == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+#elif STAGES == 0
 __device__ void fetch(const float *in, int rows, int columns, Tile tile, float4 (&v)[PER_THREAD][4]) {
 #pragma unroll
     for (int b = 0; b < PER_THREAD; ++b) {

@@ -9,6 +9,7 @@ makes them persistent; round 3 times the winners again, in turn with the device 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import itertools
 import statistics
 import sys
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cupy
+import numpy
 
 SOURCE = Path(__file__).with_suffix(".cu").read_text()
 CHECKED_SIZES = ((1, 1), (31, 33), (33, 31), (60, 132), (1024, 2048), (2048, 1024))
@@ -33,10 +35,54 @@ class Candidate:
     stages: int = 0
     blocks_per_sm: int = 0
     """0: one block a tile; else a persistent grid."""
+    outs: int = 0
+    """Tiles on their way out through the copy engine; 0: it is not used."""
 
     @property
     def shared_bytes(self) -> int:
-        return self.rows * self.columns * 4 * max(1, self.stages)
+        barriers = 128 if self.outs else 0
+        return self.rows * self.columns * 4 * max(1, self.stages + self.outs) + barriers
+
+    @property
+    def family(self) -> str:
+        return "copy engine" if self.outs else "cp.async" if self.stages else "registers"
+
+    def hints(self) -> list[tuple[int, int]]:
+        """The pairs (LOAD, STORE) that its source knows."""
+        loads, stores = {
+            "copy engine": ((0, 4), (0, 4)),
+            "cp.async": ((0,), range(6)),
+            "registers": (range(5), range(6)),
+        }[self.family]
+        return list(itertools.product(loads, stores))
+
+
+def tensor_map(x: cupy.ndarray, box_rows: int) -> cupy.ndarray:
+    """The copy engine's description of a matrix, read in boxes of box_rows x 32 floats with the 128-byte swizzle."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    room = ctypes.create_string_buffer(192)
+    place = -(-ctypes.addressof(room) // 64) * 64
+    rows, columns = x.shape
+    sizes, strides = (ctypes.c_uint64 * 2)(columns, rows), (ctypes.c_uint64 * 1)(columns * 4)
+    box, steps = (ctypes.c_uint32 * 2)(32, box_rows), (ctypes.c_uint32 * 2)(1, 1)
+    kind, swizzle_128, promote_256 = 2, 3, 3
+    status = driver.cuTensorMapEncodeTiled(
+        ctypes.c_void_p(place),
+        kind,
+        2,
+        ctypes.c_void_p(x.data.ptr),
+        sizes,
+        strides,
+        box,
+        steps,
+        0,
+        swizzle_128,
+        promote_256,
+        0,
+    )
+    if status:
+        raise RuntimeError(f"cuTensorMapEncodeTiled: error {status}")
+    return cupy.asarray(numpy.frombuffer(ctypes.string_at(place, 128), dtype=numpy.uint8))
 
 
 class Bench:
@@ -47,13 +93,14 @@ class Bench:
         self.expected = cupy.ascontiguousarray(self.x.T)
         self.multiprocessors = cupy.cuda.Device().attributes["MultiProcessorCount"]
         self.kernels: dict[Candidate, cupy.RawKernel] = {}
+        self.maps: dict[tuple[object, ...], tuple[object, ...]] = {}
 
     def kernel(self, candidate: Candidate) -> cupy.RawKernel:
         key = replace(candidate, blocks_per_sm=0)
         if key not in self.kernels:
             macros = {
                 "ROWS": key.rows, "COLUMNS": key.columns, "THREADS": key.threads, "BAND": key.band,
-                "LOAD": key.load, "STORE": key.store, "STAGES": key.stages,
+                "LOAD": key.load, "STORE": key.store, "STAGES": key.stages, "OUTS": key.outs, "TMA": int(key.outs > 0),
             }  # fmt: skip
             options = ("-std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
             kernel = cupy.RawKernel(SOURCE, "transpose", options=options)
@@ -66,8 +113,19 @@ class Bench:
         rows, columns = x.shape
         tiles = -(-rows // candidate.rows) * -(-columns // candidate.columns)
         grid = min(tiles, candidate.blocks_per_sm * self.multiprocessors) if candidate.blocks_per_sm else tiles
-        arguments = (x, y, cupy.int32(rows), cupy.int32(columns))
+        arguments: tuple[object, ...] = (x, y, cupy.int32(rows), cupy.int32(columns))
+        if candidate.outs:
+            arguments += self.tensor_maps(candidate, x, y)
         self.kernel(candidate)((grid,), (candidate.threads,), arguments, shared_mem=candidate.shared_bytes)
+
+    def tensor_maps(self, candidate: Candidate, x: cupy.ndarray, y: cupy.ndarray) -> tuple[object, ...]:
+        key = (candidate.rows, candidate.columns, x.data.ptr, y.data.ptr, x.shape)
+        if key not in self.maps:
+            if x.shape[0] % 4 or x.shape[1] % 4:
+                self.maps[key] = (x, y)  # not used: such sizes go one float at a time
+            else:
+                self.maps[key] = (tensor_map(x, candidate.rows), tensor_map(y, candidate.columns))
+        return self.maps[key]
 
     def right(self, candidate: Candidate) -> bool:
         for rows, columns in CHECKED_SIZES:
@@ -111,6 +169,13 @@ def shapes() -> list[Candidate]:
     for rows, columns, threads, stages, blocks in deep:
         for band in (1, 8, 32):
             found.append(Candidate(rows, columns, threads, band, stages=stages, blocks_per_sm=blocks))
+    engine = [(64, 64, 256, 4, 2, 2), (64, 64, 256, 3, 1, 3), (64, 64, 128, 3, 2, 2), (64, 64, 256, 2, 1, 4),
+              (32, 64, 128, 4, 2, 4), (64, 32, 128, 4, 2, 4), (128, 64, 256, 2, 1, 2), (64, 128, 256, 2, 1, 2),
+              (128, 64, 512, 4, 2, 1), (64, 128, 512, 4, 2, 1), (128, 128, 512, 2, 1, 1), (32, 32, 64, 4, 2, 9),
+              (32, 128, 256, 3, 1, 3), (128, 32, 256, 3, 1, 3)]  # fmt: skip
+    for rows, columns, threads, stages, outs, blocks in engine:
+        for band in (1, 8, 32, 100000):
+            found.append(Candidate(rows, columns, threads, band, stages=stages, outs=outs, blocks_per_sm=blocks))
     return found
 
 
@@ -139,26 +204,26 @@ def main() -> int:
                     print(f"WRONG {candidate}", flush=True)
                     continue
                 results[candidate] = bench.time(candidate, repeats)
-            except (cupy.cuda.driver.CUDADriverError, cupy.cuda.compiler.CompileException) as error:
+            except Exception as error:  # one candidate that does not compile or launch must not end the run
                 print(f"failed {candidate}: {str(error)[:200]}", flush=True)
 
-    def best(count: int) -> list[Candidate]:
-        return sorted(results, key=results.__getitem__, reverse=True)[:count]
+    def best(count: int, family: str = "") -> list[Candidate]:
+        found = [candidate for candidate in results if family in ("", candidate.family)]
+        return sorted(found, key=results.__getitem__, reverse=True)[:count]
 
     measure(shapes(), 10, 0.45)
-    print("round 1:", *(f"{results[c] / copy:6.1%} {c}" for c in best(25)), sep="\n", flush=True)
+    print("round 1:", *(f"{results[c] / copy:6.1%} {c}" for c in best(30)), sep="\n", flush=True)
 
-    hinted = [
-        replace(candidate, load=load, store=store)
-        for candidate in best(4)
-        for load, store in itertools.product(range(5), range(6))
+    leaders = [c for family in ("registers", "cp.async", "copy engine") for c in best(3, family)]
+    measure([replace(c, load=load, store=store) for c in leaders for load, store in c.hints()], 10, 0.75)
+    leaders = [c for family in ("registers", "cp.async", "copy engine") for c in best(3, family)]
+    grids = [
+        replace(c, blocks_per_sm=blocks) for c in leaders for blocks in (1, 2, 3, 4, 6, 8) if c.stages or blocks > 1
     ]
-    measure(hinted, 10, 0.8)
-    persistent = [replace(c, blocks_per_sm=blocks) for c in best(6) for blocks in (2, 3, 4, 5, 6, 8) if not c.stages]
-    banded = [replace(c, band=band) for c in best(4) for band in (2, 4, 16, 24, 64)]
-    measure(persistent + banded, 10, 0.95)
+    bands = [replace(c, band=band) for c in leaders for band in (1, 2, 4, 16, 24, 64, 128)]
+    measure(grids + bands, 10, 0.95)
 
-    finals = best(12)
+    finals = list(dict.fromkeys([*best(8), *best(2, "registers"), *best(2, "cp.async"), *best(2, "copy engine")]))
     print("final, three times in turn with the copy (GB/s, % of copy):", flush=True)
     rounds = []
     for _ in range(3):

@@ -88,7 +88,7 @@ def kernel_folder() -> Path:
 
 
 def kernel_source(file: str) -> str:
-    """The text of kernels/`file` with request.cuh in it: compilers cache by text, and would not see that file change."""
+    """The text of kernels/`file` with request.cuh in it: CuPy caches by text and would not see that file change."""
     folder = kernel_folder()
     header = (folder / "request.cuh").read_text(encoding="utf-8").replace("#pragma once\n", "")
     return (folder / file).read_text(encoding="utf-8").replace('#include "request.cuh"\n', header)
