@@ -21,6 +21,7 @@ import cupy
 import numpy
 
 SOURCE = Path(__file__).with_suffix(".cu").read_text()
+FAMILIES = ("registers", "cp.async", "copy engine")
 CHECKED_SIZES = ((1, 1), (31, 33), (33, 31), (60, 132), (1024, 2048), (2048, 1024))
 
 
@@ -49,11 +50,8 @@ class Candidate:
 
     def hints(self) -> list[tuple[int, int]]:
         """The pairs (LOAD, STORE) that its source knows."""
-        loads, stores = {
-            "copy engine": ((0, 4), (0, 4)),
-            "cp.async": ((0,), range(6)),
-            "registers": (range(5), range(6)),
-        }[self.family]
+        known = {"copy engine": ((0, 4), (0, 4)), "cp.async": ((0,), range(6)), "registers": (range(5), range(6))}
+        loads, stores = known[self.family]
         return list(itertools.product(loads, stores))
 
 
@@ -67,19 +65,9 @@ def tensor_map(x: cupy.ndarray, box_rows: int) -> cupy.ndarray:
     box, steps = (ctypes.c_uint32 * 2)(32, box_rows), (ctypes.c_uint32 * 2)(1, 1)
     kind, swizzle_128, promote_256 = 2, 3, 3
     status = driver.cuTensorMapEncodeTiled(
-        ctypes.c_void_p(place),
-        kind,
-        2,
-        ctypes.c_void_p(x.data.ptr),
-        sizes,
-        strides,
-        box,
-        steps,
-        0,
-        swizzle_128,
-        promote_256,
-        0,
-    )
+        ctypes.c_void_p(place), kind, 2, ctypes.c_void_p(x.data.ptr), sizes, strides, box, steps,
+        0, swizzle_128, promote_256, 0,
+    )  # fmt: skip
     if status:
         raise RuntimeError(f"cuTensorMapEncodeTiled: error {status}")
     return cupy.asarray(numpy.frombuffer(ctypes.string_at(place, 128), dtype=numpy.uint8))
@@ -183,6 +171,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--size", type=int, default=8192)
     parser.add_argument("--seconds", type=float, default=240, help="stop starting candidates after this long")
+    parser.add_argument("--family", choices=["", *FAMILIES], default="", help="only these candidates")
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
     bench = Bench(options.size)
@@ -211,19 +200,19 @@ def main() -> int:
         found = [candidate for candidate in results if family in ("", candidate.family)]
         return sorted(found, key=results.__getitem__, reverse=True)[:count]
 
-    measure(shapes(), 10, 0.45)
+    measure([c for c in shapes() if options.family in ("", c.family)], 10, 0.45)
     print("round 1:", *(f"{results[c] / copy:6.1%} {c}" for c in best(30)), sep="\n", flush=True)
 
-    leaders = [c for family in ("registers", "cp.async", "copy engine") for c in best(3, family)]
+    leaders = [c for family in FAMILIES for c in best(3, family)]
     measure([replace(c, load=load, store=store) for c in leaders for load, store in c.hints()], 10, 0.75)
-    leaders = [c for family in ("registers", "cp.async", "copy engine") for c in best(3, family)]
+    leaders = [c for family in FAMILIES for c in best(3, family)]
     grids = [
         replace(c, blocks_per_sm=blocks) for c in leaders for blocks in (1, 2, 3, 4, 6, 8) if c.stages or blocks > 1
     ]
     bands = [replace(c, band=band) for c in leaders for band in (1, 2, 4, 16, 24, 64, 128)]
     measure(grids + bands, 10, 0.95)
 
-    finals = list(dict.fromkeys([*best(8), *best(2, "registers"), *best(2, "cp.async"), *best(2, "copy engine")]))
+    finals = list(dict.fromkeys([*best(8), *(c for family in FAMILIES for c in best(2, family))]))
     print("final, three times in turn with the copy (GB/s, % of copy):", flush=True)
     rounds = []
     for _ in range(3):
