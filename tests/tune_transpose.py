@@ -14,6 +14,7 @@ import itertools
 import statistics
 import sys
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -73,6 +74,19 @@ def tensor_map(x: cupy.ndarray, box_rows: int) -> cupy.ndarray:
     return cupy.asarray(numpy.frombuffer(ctypes.string_at(place, 128), dtype=numpy.uint8))
 
 
+def compiled(key: Candidate) -> cupy.RawKernel:
+    macros = {
+        "ROWS": key.rows, "COLUMNS": key.columns, "THREADS": key.threads, "BAND": key.band,
+        "LOAD": key.load, "STORE": key.store, "STAGES": key.stages, "OUTS": key.outs, "TMA": int(key.outs > 0),
+    }  # fmt: skip
+    options = ("-std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
+    kernel = cupy.RawKernel(SOURCE, "transpose", options=options)
+    kernel.compile()
+    if key.shared_bytes > 48 * 1024:
+        kernel.max_dynamic_shared_size_bytes = key.shared_bytes
+    return kernel
+
+
 class Bench:
     def __init__(self, size: int) -> None:
         self.size = size
@@ -80,22 +94,23 @@ class Bench:
         self.y = cupy.empty_like(self.x)
         self.expected = cupy.ascontiguousarray(self.x.T)
         self.multiprocessors = cupy.cuda.Device().attributes["MultiProcessorCount"]
-        self.kernels: dict[Candidate, cupy.RawKernel] = {}
+        self.kernels: dict[Candidate, Future[cupy.RawKernel]] = {}
+        self.compilers = ThreadPoolExecutor(12)
         self.maps: dict[tuple[object, ...], tuple[object, ...]] = {}
 
-    def kernel(self, candidate: Candidate) -> cupy.RawKernel:
+    def compile(self, candidate: Candidate) -> Future[cupy.RawKernel]:
+        """The kernel, being compiled in another thread."""
         key = replace(candidate, blocks_per_sm=0)
         if key not in self.kernels:
-            macros = {
-                "ROWS": key.rows, "COLUMNS": key.columns, "THREADS": key.threads, "BAND": key.band,
-                "LOAD": key.load, "STORE": key.store, "STAGES": key.stages, "OUTS": key.outs, "TMA": int(key.outs > 0),
-            }  # fmt: skip
-            options = ("-std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
-            kernel = cupy.RawKernel(SOURCE, "transpose", options=options)
-            if key.shared_bytes > 48 * 1024:
-                kernel.max_dynamic_shared_size_bytes = key.shared_bytes
-            self.kernels[key] = kernel
+            self.kernels[key] = self.compilers.submit(compiled, key)
         return self.kernels[key]
+
+    def drop(self, candidates: list[Candidate]) -> None:
+        """Do not compile those that are still waiting for it."""
+        for candidate in candidates:
+            key = replace(candidate, blocks_per_sm=0)
+            if self.compile(candidate).cancel():
+                del self.kernels[key]
 
     def launch(self, candidate: Candidate, x: cupy.ndarray, y: cupy.ndarray) -> None:
         rows, columns = x.shape
@@ -104,7 +119,7 @@ class Bench:
         arguments: tuple[object, ...] = (x, y, cupy.int32(rows), cupy.int32(columns))
         if candidate.outs:
             arguments += self.tensor_maps(candidate, x, y)
-        self.kernel(candidate)((grid,), (candidate.threads,), arguments, shared_mem=candidate.shared_bytes)
+        self.compile(candidate).result()((grid,), (candidate.threads,), arguments, shared_mem=candidate.shared_bytes)
 
     def tensor_maps(self, candidate: Candidate, x: cupy.ndarray, y: cupy.ndarray) -> tuple[object, ...]:
         key = (candidate.rows, candidate.columns, x.data.ptr, y.data.ptr, x.shape)
@@ -183,8 +198,12 @@ def main() -> int:
     def measure(candidates: list[Candidate], repeats: int, share: float) -> None:
         stop = deadline - options.seconds * (1 - share)
         for candidate in candidates:
+            bench.compile(candidate)
+        for candidate in candidates:
             if time.monotonic() > stop:
-                print(f"out of time: {len(candidates) - candidates.index(candidate)} candidates left", file=sys.stderr)
+                left = candidates[candidates.index(candidate) :]
+                print(f"out of time: {len(left)} candidates left", file=sys.stderr)
+                bench.drop(left)
                 return
             if candidate in results:
                 continue
@@ -221,6 +240,7 @@ def main() -> int:
     for i, candidate in enumerate(finals):
         shown = "  ".join(f"{times[i]:5.0f} {times[i] / copy:6.1%}" for copy, times in rounds)
         print(f"{shown}  {candidate}")
+    bench.compilers.shutdown(cancel_futures=True)
     if options.csv:
         lines = [f"{value:.1f},{value / copy:.4f},{candidate}" for candidate, value in results.items()]
         options.csv.write_text("\n".join(lines) + "\n")
