@@ -4,6 +4,7 @@
 //   BAND            rows of tiles visited together: tiles run down a band first, then along it
 //   LOAD, STORE     cache hints                           STAGES   0: through registers; n: cp.async, n tiles deep
 //   TMA             1: the copy engine fills STAGES tiles and drains OUTS tiles (sm_90)
+//   MIN_BLOCKS      blocks a multiprocessor must have registers for
 // A grid smaller than the number of tiles makes the blocks persistent.
 constexpr int GROUPS_M = ROWS / 4, GROUPS_N = COLUMNS / 4;
 constexpr int PER_THREAD = GROUPS_M * GROUPS_N / THREADS;
@@ -189,7 +190,7 @@ __device__ void fetch(const float *in, int rows, int columns, Tile tile, float4 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     transpose(const float *__restrict__ in, float *__restrict__ out, int rows, int columns) {
     extern __shared__ float4 shared[];  // [COLUMNS][GROUPS_M]
     const int tiles_m = (rows + ROWS - 1) / ROWS, tiles_n = (columns + COLUMNS - 1) / COLUMNS;

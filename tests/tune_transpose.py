@@ -2,8 +2,8 @@
 
     python tests/tune_transpose.py [--size 8192] [--seconds 240] [--csv FILE]
 
-Round 1 varies the tile, the block and the order of the tiles; round 2 gives the best of them every cache hint and
-makes them persistent; round 3 times the winners again, in turn with the device copy, 30 times each.
+Round 1 varies the tile, the block and the order of the tiles; round 2 limits how many blocks run at once, makes the
+best persistent and gives them every cache hint; then the winners are timed again, in turn with the device copy.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ import numpy
 
 SOURCE = Path(__file__).with_suffix(".cu").read_text()
 FAMILIES = ("registers", "cp.async", "copy engine")
+SHARED_BYTES = 227 * 1024
+FULL = -1
+DOWN = 1 << 20
+"""The band that holds all rows of tiles: tiles run down the input first."""
 CHECKED_SIZES = ((1, 1), (31, 33), (33, 31), (60, 132), (1024, 2048), (2048, 1024))
 
 
@@ -39,11 +43,15 @@ class Candidate:
     """0: one block a tile; else a persistent grid."""
     outs: int = 0
     """Tiles on their way out through the copy engine; 0: it is not used."""
+    resident: int = 0
+    """Blocks on a multiprocessor: at most this many, by asking for shared memory; FULL: as many as its threads allow,
+    by compiling for few registers; 0: as it comes."""
 
     @property
     def shared_bytes(self) -> int:
         barriers = 128 if self.outs else 0
-        return self.rows * self.columns * 4 * max(1, self.stages + self.outs) + barriers
+        needed = self.rows * self.columns * 4 * max(1, self.stages + self.outs) + barriers
+        return max(needed, SHARED_BYTES // self.resident - 1024) if self.resident > 0 else needed
 
     @property
     def family(self) -> str:
@@ -78,6 +86,7 @@ def compiled(key: Candidate) -> cupy.RawKernel:
     macros = {
         "ROWS": key.rows, "COLUMNS": key.columns, "THREADS": key.threads, "BAND": key.band,
         "LOAD": key.load, "STORE": key.store, "STAGES": key.stages, "OUTS": key.outs, "TMA": int(key.outs > 0),
+        "MIN_BLOCKS": 2048 // key.threads if key.resident == FULL else 1,
     }  # fmt: skip
     options = ("-std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
     kernel = cupy.RawKernel(SOURCE, "transpose", options=options)
@@ -164,9 +173,10 @@ def shapes() -> list[Candidate]:
     tiles = [
         (32, 32, 64), (32, 64, 128), (64, 32, 128), (64, 64, 128), (64, 64, 256), (32, 128, 256), (128, 32, 256),
         (64, 128, 256), (64, 128, 512), (128, 64, 256), (128, 64, 512), (128, 128, 512), (128, 128, 1024),
-        (256, 64, 512), (64, 256, 512), (32, 256, 256), (256, 32, 256),
+        (256, 64, 512), (64, 256, 512), (32, 256, 256), (256, 32, 256), (64, 64, 64), (64, 32, 64), (32, 64, 64),
+        (128, 32, 128), (32, 128, 128), (128, 64, 128), (64, 128, 128), (256, 32, 512), (32, 32, 32),
     ]  # fmt: skip
-    found = [Candidate(*tile, band=band) for tile in tiles for band in (1, 8, 32, -1, 100000)]
+    found = [Candidate(*tile, band=band) for tile in tiles for band in (1, 8, 32, -1, DOWN)]
     deep = [(64, 64, 256, 2, 5), (64, 64, 256, 3, 4), (64, 64, 128, 3, 4), (64, 128, 256, 2, 3), (128, 64, 256, 2, 3),
             (128, 128, 512, 2, 1), (32, 64, 128, 4, 6), (64, 32, 128, 4, 6), (32, 32, 64, 4, 12)]  # fmt: skip
     for rows, columns, threads, stages, blocks in deep:
@@ -177,7 +187,7 @@ def shapes() -> list[Candidate]:
               (128, 64, 512, 4, 2, 1), (64, 128, 512, 4, 2, 1), (128, 128, 512, 2, 1, 1), (32, 32, 64, 4, 2, 9),
               (32, 128, 256, 3, 1, 3), (128, 32, 256, 3, 1, 3)]  # fmt: skip
     for rows, columns, threads, stages, outs, blocks in engine:
-        for band in (1, 8, 32, 100000):
+        for band in (1, 8, 32, DOWN):
             found.append(Candidate(rows, columns, threads, band, stages=stages, outs=outs, blocks_per_sm=blocks))
     return found
 
@@ -222,19 +232,18 @@ def main() -> int:
     measure([c for c in shapes() if options.family in ("", c.family)], 10, 0.45)
     print("round 1:", *(f"{results[c] / copy:6.1%} {c}" for c in best(30)), sep="\n", flush=True)
 
-    leaders = [c for family in FAMILIES for c in best(3, family)]
-    measure([replace(c, load=load, store=store) for c in leaders for load, store in c.hints()], 10, 0.75)
-    leaders = [c for family in FAMILIES for c in best(3, family)]
-    grids = [
-        replace(c, blocks_per_sm=blocks) for c in leaders for blocks in (1, 2, 3, 4, 6, 8) if c.stages or blocks > 1
-    ]
-    bands = [replace(c, band=band) for c in leaders for band in (1, 2, 4, 16, 24, 64, 128)]
-    measure(grids + bands, 10, 0.95)
+    leaders = best(12)
+    measure([replace(c, resident=n) for c in leaders if not c.stages for n in (FULL, 2, 3, 4, 5, 6, 8)], 10, 0.6)
+    grids = [replace(c, blocks_per_sm=n) for c in leaders for n in (1, 2, 3, 4, 6, 8) if c.stages or n > 1]
+    bands = [replace(c, band=band) for c in leaders for band in (2, 4, 16, 24, 64, 128)]
+    measure(grids + bands, 10, 0.75)
+    print("round 2:", *(f"{results[c] / copy:6.1%} {c}" for c in best(30)), sep="\n", flush=True)
+    measure([replace(c, load=load, store=store) for c in best(6) for load, store in c.hints()], 10, 0.95)
 
-    finals = list(dict.fromkeys([*best(8), *(c for family in FAMILIES for c in best(2, family))]))
-    print("final, three times in turn with the copy (GB/s, % of copy):", flush=True)
+    finals = best(12)
+    print("final, five times in turn with the copy (GB/s, % of copy):", flush=True)
     rounds = []
-    for _ in range(3):
+    for _ in range(5):
         copy = bench.gbytes_per_s(bench.copy, 30)
         rounds.append((copy, [bench.time(candidate, 30) for candidate in finals]))
     for i, candidate in enumerate(finals):
