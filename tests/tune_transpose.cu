@@ -4,8 +4,13 @@
 //   BAND            rows of tiles visited together: tiles run down a band first, then along it
 //   LOAD, STORE     cache hints                           STAGES   0: through registers; n: cp.async, n tiles deep
 //   TMA             1: the copy engine fills STAGES tiles and drains OUTS tiles (sm_90)
-//   MIN_BLOCKS      blocks a multiprocessor must have registers for
-// A grid smaller than the number of tiles makes the blocks persistent.
+//   MIN_BLOCKS      blocks a multiprocessor must have registers for (0: the compiler's choice)
+//   CHUNK           tiles a block handles, one after the other; 0: every gridDim.x-th tile (persistent blocks)
+#if MIN_BLOCKS
+#define BOUNDS THREADS, MIN_BLOCKS
+#else
+#define BOUNDS THREADS
+#endif
 constexpr int GROUPS_M = ROWS / 4, GROUPS_N = COLUMNS / 4;
 constexpr int PER_THREAD = GROUPS_M * GROUPS_N / THREADS;
 static_assert(PER_THREAD * THREADS == GROUPS_M * GROUPS_N, "threads must divide the 4x4 blocks of a tile");
@@ -190,18 +195,19 @@ __device__ void fetch(const float *in, int rows, int columns, Tile tile, float4 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+extern "C" __global__ void __launch_bounds__(BOUNDS)
     transpose(const float *__restrict__ in, float *__restrict__ out, int rows, int columns) {
     extern __shared__ float4 shared[];  // [COLUMNS][GROUPS_M]
     const int tiles_m = (rows + ROWS - 1) / ROWS, tiles_n = (columns + COLUMNS - 1) / COLUMNS;
-    const int tiles = tiles_m * tiles_n;
+    const int tiles = tiles_m * tiles_n, step = CHUNK ? 1 : gridDim.x;
+    int index = CHUNK ? blockIdx.x * CHUNK : blockIdx.x;
+    const int end = CHUNK ? min(index + CHUNK, tiles) : tiles;
     if (rows % 4 || columns % 4) {
-        for (int index = blockIdx.x; index < tiles; index += gridDim.x)
+        for (; index < end; index += step)
             transpose_scalar(in, out, rows, columns, tile_at(index, tiles_m, tiles_n), reinterpret_cast<float *>(shared));
         return;
     }
     float4 v[PER_THREAD][4];
-    int index = blockIdx.x;
     Tile tile = tile_at(index, tiles_m, tiles_n);
     fetch(in, rows, columns, tile, v);
     while (true) {
@@ -216,8 +222,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         }
         __syncthreads();
         const Tile done = tile;
-        index += gridDim.x;
-        if (index < tiles) {
+        index += step;
+        if (index < end) {
             tile = tile_at(index, tiles_m, tiles_n);
             fetch(in, rows, columns, tile, v);
         }
@@ -228,7 +234,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
                 store(out + static_cast<size_t>(done.n0 + n) * rows + done.m0 + gm * 4,
                       shared[n * GROUPS_M + (gm ^ n / 4 % GROUPS_M)]);
         }
-        if (index >= tiles) break;
+        if (index >= end) break;
         __syncthreads();
     }
 }

@@ -46,6 +46,8 @@ class Candidate:
     resident: int = 0
     """Blocks on a multiprocessor: at most this many, by asking for shared memory; FULL: as many as its threads allow,
     by compiling for few registers; 0: as it comes."""
+    chunk: int = 1
+    """Tiles a block handles, one after the other, fetching the next while it stores one."""
 
     @property
     def shared_bytes(self) -> int:
@@ -86,13 +88,13 @@ def compiled(key: Candidate) -> cupy.RawKernel:
     macros = {
         "ROWS": key.rows, "COLUMNS": key.columns, "THREADS": key.threads, "BAND": key.band,
         "LOAD": key.load, "STORE": key.store, "STAGES": key.stages, "OUTS": key.outs, "TMA": int(key.outs > 0),
-        "MIN_BLOCKS": 2048 // key.threads if key.resident == FULL else 1,
+        "CHUNK": 0 if key.blocks_per_sm else key.chunk,
+        "MIN_BLOCKS": 2048 // key.threads if key.resident == FULL else 0,
     }  # fmt: skip
     options = ("-std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
     kernel = cupy.RawKernel(SOURCE, "transpose", options=options)
     kernel.compile()
-    if key.shared_bytes > 48 * 1024:
-        kernel.max_dynamic_shared_size_bytes = key.shared_bytes
+    kernel.max_dynamic_shared_size_bytes = SHARED_BYTES
     return kernel
 
 
@@ -109,7 +111,7 @@ class Bench:
 
     def compile(self, candidate: Candidate) -> Future[cupy.RawKernel]:
         """The kernel, being compiled in another thread."""
-        key = replace(candidate, blocks_per_sm=0)
+        key = replace(candidate, blocks_per_sm=min(1, candidate.blocks_per_sm))
         if key not in self.kernels:
             self.kernels[key] = self.compilers.submit(compiled, key)
         return self.kernels[key]
@@ -117,14 +119,16 @@ class Bench:
     def drop(self, candidates: list[Candidate]) -> None:
         """Do not compile those that are still waiting for it."""
         for candidate in candidates:
-            key = replace(candidate, blocks_per_sm=0)
+            key = replace(candidate, blocks_per_sm=min(1, candidate.blocks_per_sm))
             if self.compile(candidate).cancel():
                 del self.kernels[key]
 
     def launch(self, candidate: Candidate, x: cupy.ndarray, y: cupy.ndarray) -> None:
         rows, columns = x.shape
         tiles = -(-rows // candidate.rows) * -(-columns // candidate.columns)
-        grid = min(tiles, candidate.blocks_per_sm * self.multiprocessors) if candidate.blocks_per_sm else tiles
+        grid = -(-tiles // candidate.chunk)
+        if candidate.blocks_per_sm:
+            grid = min(tiles, candidate.blocks_per_sm * self.multiprocessors)
         arguments: tuple[object, ...] = (x, y, cupy.int32(rows), cupy.int32(columns))
         if candidate.outs:
             arguments += self.tensor_maps(candidate, x, y)
@@ -233,10 +237,11 @@ def main() -> int:
     print("round 1:", *(f"{results[c] / copy:6.1%} {c}" for c in best(30)), sep="\n", flush=True)
 
     leaders = best(12)
-    measure([replace(c, resident=n) for c in leaders if not c.stages for n in (FULL, 2, 3, 4, 5, 6, 8)], 10, 0.6)
+    residents = [replace(c, resident=n) for c in leaders if not c.stages for n in (0, FULL, 2, 3, 4, 5, 6, 8)]
+    measure([replace(c, chunk=n) for c in residents for n in (1, 2, 4, 8)], 10, 0.6)
     grids = [replace(c, blocks_per_sm=n) for c in leaders for n in (1, 2, 3, 4, 6, 8) if c.stages or n > 1]
     bands = [replace(c, band=band) for c in leaders for band in (2, 4, 16, 24, 64, 128)]
-    measure(grids + bands, 10, 0.75)
+    measure(grids + bands, 10, 0.7)
     print("round 2:", *(f"{results[c] / copy:6.1%} {c}" for c in best(30)), sep="\n", flush=True)
     measure([replace(c, load=load, store=store) for c in best(6) for load, store in c.hints()], 10, 0.95)
 
