@@ -3,6 +3,7 @@
 //   ROWS, COLUMNS   the tile, in floats of the input      THREADS  a block
 //   BAND            rows of tiles visited together: tiles run down a band first, then along it
 //   LOAD, STORE     cache hints                           STAGES   0: through registers; n: cp.async, n tiles deep
+//   WORDS           1: a thread takes single float4, not 4x4 blocks, and stores their words into the tile one by one
 //   TMA             1: the copy engine fills STAGES tiles and drains OUTS tiles (sm_90)
 //   MIN_BLOCKS      blocks a multiprocessor must have registers for (0: the compiler's choice)
 //   CHUNK           tiles a block handles, one after the other; 0: every gridDim.x-th tile (persistent blocks)
@@ -12,8 +13,13 @@
 #define BOUNDS THREADS
 #endif
 constexpr int GROUPS_M = ROWS / 4, GROUPS_N = COLUMNS / 4;
+#if WORDS
+constexpr int PER_THREAD = ROWS * GROUPS_N / THREADS;
+static_assert(PER_THREAD * THREADS == ROWS * GROUPS_N, "threads must divide the float4 of a tile");
+#else
 constexpr int PER_THREAD = GROUPS_M * GROUPS_N / THREADS;
 static_assert(PER_THREAD * THREADS == GROUPS_M * GROUPS_N, "threads must divide the 4x4 blocks of a tile");
+#endif
 
 __device__ float4 load(const float *p) {
     float4 v;
@@ -183,6 +189,44 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (++o == OUTS) o = 0;
     }
     if (threadIdx.x == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+#elif WORDS
+// Element (m, n) is word m ^ SPREAD * (n / 4) of row n: the lanes of a warp, GROUPS_N groups of columns in SPREAD rows, then
+// store into 32 banks. The swizzle permutes words inside the float4 of a row if SPREAD is less than 4.
+constexpr int SPREAD = GROUPS_N < 32 ? 32 / GROUPS_N : 1;
+
+__device__ float4 permuted(float4 v, int by) {
+    if (by & 1) v = make_float4(v.y, v.x, v.w, v.z);
+    if (by & 2) v = make_float4(v.z, v.w, v.x, v.y);
+    return v;
+}
+
+extern "C" __global__ void __launch_bounds__(BOUNDS)
+    transpose(const float *__restrict__ in, float *__restrict__ out, int rows, int columns) {
+    extern __shared__ float words[];  // [COLUMNS][ROWS]
+    const int tiles_m = (rows + ROWS - 1) / ROWS, tiles_n = (columns + COLUMNS - 1) / COLUMNS;
+    const Tile tile = tile_at(blockIdx.x, tiles_m, tiles_n);
+    if (rows % 4 || columns % 4) return transpose_scalar(in, out, rows, columns, tile, words);
+    float4 v[PER_THREAD];
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const int i = threadIdx.x + k * THREADS, m = tile.m0 + i / GROUPS_N, n = tile.n0 + i % GROUPS_N * 4;
+        if (m < rows && n < columns) v[k] = load(in + static_cast<size_t>(m) * columns + n);
+    }
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const int i = threadIdx.x + k * THREADS, m = i / GROUPS_N, gn = i % GROUPS_N;
+        float *to = words + gn * 4 * ROWS + (m ^ SPREAD * gn % 32);
+        to[0] = v[k].x, to[ROWS] = v[k].y, to[2 * ROWS] = v[k].z, to[3 * ROWS] = v[k].w;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const int i = threadIdx.x + k * THREADS, n = i / GROUPS_M, gm = i % GROUPS_M, by = SPREAD * (n / 4) % 32;
+        const float4 v = *reinterpret_cast<const float4 *>(words + n * ROWS + (4 * gm ^ (by & ~3)));
+        if (tile.n0 + n < columns && tile.m0 + gm * 4 < rows)
+            store(out + static_cast<size_t>(tile.n0 + n) * rows + tile.m0 + gm * 4, permuted(v, by & 3));
+    }
 }
 #elif STAGES == 0
 __device__ void fetch(const float *in, int rows, int columns, Tile tile, float4 (&v)[PER_THREAD][4]) {

@@ -22,7 +22,7 @@ import cupy
 import numpy
 
 SOURCE = Path(__file__).with_suffix(".cu").read_text()
-FAMILIES = ("registers", "cp.async", "copy engine")
+FAMILIES = ("words", "registers", "cp.async", "copy engine")
 SHARED_BYTES = 227 * 1024
 FULL = -1
 DOWN = 1 << 20
@@ -46,6 +46,8 @@ class Candidate:
     resident: int = 0
     """Blocks on a multiprocessor: at most this many, by asking for shared memory; FULL: as many as its threads allow,
     by compiling for few registers; 0: as it comes."""
+    words: bool = False
+    """A thread takes single float4, not 4x4 blocks."""
     chunk: int = 1
     """Tiles a block handles, one after the other, fetching the next while it stores one."""
 
@@ -57,11 +59,16 @@ class Candidate:
 
     @property
     def family(self) -> str:
-        return "copy engine" if self.outs else "cp.async" if self.stages else "registers"
+        return "words" if self.words else "copy engine" if self.outs else "cp.async" if self.stages else "registers"
 
     def hints(self) -> list[tuple[int, int]]:
         """The pairs (LOAD, STORE) that its source knows."""
-        known = {"copy engine": ((0, 4), (0, 4)), "cp.async": ((0,), range(6)), "registers": (range(5), range(6))}
+        known = {
+            "copy engine": ((0, 4), (0, 4)),
+            "cp.async": ((0,), range(6)),
+            "registers": (range(5), range(6)),
+            "words": (range(5), range(6)),
+        }
         loads, stores = known[self.family]
         return list(itertools.product(loads, stores))
 
@@ -88,7 +95,7 @@ def compiled(key: Candidate) -> cupy.RawKernel:
     macros = {
         "ROWS": key.rows, "COLUMNS": key.columns, "THREADS": key.threads, "BAND": key.band,
         "LOAD": key.load, "STORE": key.store, "STAGES": key.stages, "OUTS": key.outs, "TMA": int(key.outs > 0),
-        "CHUNK": 0 if key.blocks_per_sm else key.chunk,
+        "WORDS": int(key.words), "CHUNK": 0 if key.blocks_per_sm else key.chunk,
         "MIN_BLOCKS": 2048 // key.threads if key.resident == FULL else 0,
     }  # fmt: skip
     options = ("-std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
@@ -181,6 +188,24 @@ def shapes() -> list[Candidate]:
         (128, 32, 128), (32, 128, 128), (128, 64, 128), (64, 128, 128), (256, 32, 512), (32, 32, 32),
     ]  # fmt: skip
     found = [Candidate(*tile, band=band) for tile in tiles for band in (1, 8, 32, -1, DOWN)]
+    for rows, columns in (
+        (32, 32),
+        (32, 64),
+        (64, 32),
+        (64, 64),
+        (32, 128),
+        (128, 32),
+        (64, 128),
+        (128, 64),
+        (256, 32),
+    ):
+        for per_thread in (1, 2, 4):
+            threads = rows * columns // 4 // per_thread
+            if 64 <= threads <= 1024:
+                found += [
+                    Candidate(rows, columns, threads, band, resident=resident, words=True)
+                    for band in (1, 8, 32, DOWN) for resident in (0, FULL)
+                ]  # fmt: skip
     deep = [(64, 64, 256, 2, 5), (64, 64, 256, 3, 4), (64, 64, 128, 3, 4), (64, 128, 256, 2, 3), (128, 64, 256, 2, 3),
             (128, 128, 512, 2, 1), (32, 64, 128, 4, 6), (64, 32, 128, 4, 6), (32, 32, 64, 4, 12)]  # fmt: skip
     for rows, columns, threads, stages, blocks in deep:
@@ -238,7 +263,7 @@ def main() -> int:
 
     leaders = best(12)
     residents = [replace(c, resident=n) for c in leaders if not c.stages for n in (0, FULL, 2, 3, 4, 5, 6, 8)]
-    measure([replace(c, chunk=n) for c in residents for n in (1, 2, 4, 8)], 10, 0.6)
+    measure([replace(c, chunk=n) for c in residents for n in (1, 2, 4) if n == 1 or not c.words], 10, 0.6)
     grids = [replace(c, blocks_per_sm=n) for c in leaders for n in (1, 2, 3, 4, 6, 8) if c.stages or n > 1]
     bands = [replace(c, band=band) for c in leaders for band in (2, 4, 16, 24, 64, 128)]
     measure(grids + bands, 10, 0.7)
