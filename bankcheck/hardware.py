@@ -13,7 +13,7 @@ words, and a request costs the sum over its groups:
     32 lanes x 4 B, all lanes at byte 0     bank 0 has 1 word         1 wavefront (a broadcast)
 
 The rows below say, for each instruction, which lanes form a group, whether distinct *words* or
-requesting *lanes* are counted (atomics serve one lane at a time), whether groups merge under the
+requesting *lanes* are counted (atomics and cp.async.ca serve one lane at a time), whether groups merge under the
 *pair condition*, and where the rule comes from. Everything in this file is data; `banks` counts with it.
 """
 
@@ -80,15 +80,15 @@ class Rule:
 def _rows() -> list[Rule]:
     rows = []
     for space in ("shared", "generic"):
-        source = MEASURED if space == "shared" else MEASURED + ", few rows: treat as assumed"
         for kind in ("ld", "st"):
-            # Loads through a generic address do not merge at 16 bytes; stores never merge.
-            merged_64 = WARP if kind == "ld" else ()
-            merged_128 = HALVES if kind == "ld" and space == "shared" else ()
+            # Loads through a generic address do not merge (counter and clock agree); stores never merge.
+            merges = kind == "ld" and space == "shared"
+            merged_64 = WARP if merges else ()
+            merged_128 = HALVES if merges else ()
             name = f"{kind}.{space}.b"
-            rows += [Rule(f"{name}{bits}", bits // 8, WARP, source) for bits in (8, 16, 32)]
-            rows.append(Rule(f"{name}64", 8, HALVES, source, merged_groups=merged_64))
-            rows.append(Rule(f"{name}128", 16, QUARTERS, source, merged_groups=merged_128))
+            rows += [Rule(f"{name}{bits}", bits // 8, WARP, MEASURED) for bits in (8, 16, 32)]
+            rows.append(Rule(f"{name}64", 8, HALVES, MEASURED, merged_groups=merged_64))
+            rows.append(Rule(f"{name}128", 16, QUARTERS, MEASURED, merged_groups=merged_128))
 
     for kind in ("ldmatrix", "stmatrix"):
         for matrices in (1, 2, 4):
@@ -109,7 +109,7 @@ def _rows() -> list[Rule]:
 
     rows.append(replace(atomic, instruction="cp.async.ca.4"))
     rows.append(Rule("cp.async.ca.8", 8, HALVES, MEASURED, counts="lanes"))
-    rows.append(Rule("cp.async.ca.16", 16, QUARTERS, MEASURED))
+    rows.append(Rule("cp.async.ca.16", 16, QUARTERS, MEASURED, counts="lanes"))
     rows.append(Rule("cp.async.cg.16", 16, QUARTERS, MEASURED + "; row passes by clock", row_writes=True))
     return rows
 

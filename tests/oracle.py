@@ -83,15 +83,17 @@ def wavefronts(instruction: str, addresses: list[int | None]) -> int:
     if parts[-2] in ("v2", "v4"):
         width = width * int(parts[-2][1])
     if parts[0] in ("ld", "st"):
-        if parts[1] == "generic" and width == 16:
+        if parts[1] == "generic" and width >= 8:
             return store(addresses, width)
         return load(addresses, width) if parts[0] == "ld" else store(addresses, width)
     if parts[0] in ("ldmatrix", "stmatrix"):
         return matrices(addresses, int(parts[1][1:]))
     if parts[0] == "cp":
         size = int(parts[-1])
-        if size == 16:
+        if size == 16 and parts[2] == "cg":
             return store(addresses, 16)
+        if size == 16:
+            return sum(requests(addresses, range(start, start + 8)) for start in range(0, 32, 8))
         return requests(addresses, range(32)) if size == 4 else _halves(addresses)
     if parts[2] == "cas":
         return 2 * (_halves(addresses) if parts[3] == "b64" else requests(addresses, range(32)))
