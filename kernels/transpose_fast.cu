@@ -1,49 +1,77 @@
-// Transpose through a 64x64 tile with 16-byte accesses everywhere, for sizes that are multiples of 4.
+// Transpose through a 64x64 tile, 16 bytes a lane in global memory and out of the tile.
 //
-// A thread reads four float4, one below the other, and turns this 4x4 block in registers. The tile holds columns of the
-// input as rows: 16 groups of 4 floats each; column n keeps group g at g ^ (n/4 mod 16).
+// A thread loads float4 of one input row and stores its 4 words into 4 rows of the tile: element (m, n) is word
+// m ^ 2 * (n / 4) of row n. It then loads float4 of a tile row and stores them to one output row.
 //
-// Predicted for one warp: global loads and stores touch 16 sectors for 512 bytes (coalesced); the shared store and the
-// shared load take 4 wavefronts each, the least for 512 bytes. In the store, 8 consecutive lanes hold the same g and 8
-// consecutive n/4: g ^ n/4 runs over all 8 groups of banks. In the load they hold the same n and 8 consecutive g.
-constexpr int TILE = 64, GROUPS = TILE / 4, THREADS = GROUPS * GROUPS;
+// Predicted for one warp (2 rows of 16 float4, 512 bytes): the global load and store touch 16 sectors each, all of them
+// whole. A shared store puts lane 16*h + g into bank (m + h) ^ 2g: 32 banks, 1 wavefront. A shared load takes 4
+// wavefronts, the least for 512 bytes: 8 consecutive lanes read 8 consecutive chunks of one row, in another order.
+//
+// Tiles are taken down the input, so that the blocks at work write whole output rows; 4 blocks of a cluster start
+// together and write next to one another.
+#if __CUDA_ARCH__ >= 900
+#define TOGETHER __cluster_dims__(4, 1, 1)
+#else
+#define TOGETHER
+#endif
+constexpr int TILE = 64, GROUPS = TILE / 4, THREADS = 512, BLOCKS = 4;
+constexpr int EACH = TILE * GROUPS / THREADS;
 
-// Sizes that are no multiples of 4 have no aligned float4: the same tile, one float at a time.
-__device__ void transpose_floats(const float *in, float *out, int rows, int columns, int m0, int n0, float *tile) {
-    for (int i = threadIdx.x; i < TILE * TILE; i += THREADS) {
-        const int m = i / TILE, n = i % TILE;
-        if (m0 + m < rows && n0 + n < columns)
-            tile[n * TILE + (m ^ n % TILE)] = in[static_cast<size_t>(m0 + m) * columns + n0 + n];
+// 4 floats of a row from column `at` on; WHOLE: the row's length is a multiple of 4, so they are aligned.
+template <bool WHOLE>
+__device__ float4 load(const float *row, int at, int length) {
+    if (at >= length) return {};
+    if (WHOLE) return *reinterpret_cast<const float4 *>(row + at);
+    return make_float4(row[at], at + 1 < length ? row[at + 1] : 0, at + 2 < length ? row[at + 2] : 0,
+                       at + 3 < length ? row[at + 3] : 0);
+}
+
+template <bool WHOLE>
+__device__ void store(float *row, int at, int length, float4 v) {
+    if (at >= length) return;
+    if (WHOLE) {
+        *reinterpret_cast<float4 *>(row + at) = v;
+        return;
+    }
+    row[at] = v.x;
+    if (at + 1 < length) row[at + 1] = v.y;
+    if (at + 2 < length) row[at + 2] = v.z;
+    if (at + 3 < length) row[at + 3] = v.w;
+}
+
+template <bool WHOLE>
+__device__ void transpose(const float *in, float *out, int rows, int columns, int m0, int n0, float (*tile)[TILE]) {
+    float4 v[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int i = threadIdx.x + k * THREADS, m = m0 + i / GROUPS, n = n0 + i % GROUPS * 4;
+        if (m < rows) v[k] = load<WHOLE>(in + static_cast<size_t>(m) * columns, n, columns);
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int i = threadIdx.x + k * THREADS, m = i / GROUPS, g = i % GROUPS, word = m ^ 2 * g;
+        tile[4 * g][word] = v[k].x;
+        tile[4 * g + 1][word] = v[k].y;
+        tile[4 * g + 2][word] = v[k].z;
+        tile[4 * g + 3][word] = v[k].w;
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < TILE * TILE; i += THREADS) {
-        const int n = i / TILE, m = i % TILE;
-        if (m0 + m < rows && n0 + n < columns)
-            out[static_cast<size_t>(n0 + n) * rows + m0 + m] = tile[n * TILE + (m ^ n % TILE)];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int i = threadIdx.x + k * THREADS, n = i / GROUPS, g = i % GROUPS, swizzle = 2 * (n / 4);
+        const float4 w = *reinterpret_cast<const float4 *>(&tile[n][4 * g ^ (swizzle & ~3)]);
+        const float4 sorted = swizzle & 2 ? make_float4(w.z, w.w, w.x, w.y) : w;
+        if (n0 + n < columns) store<WHOLE>(out + static_cast<size_t>(n0 + n) * rows, m0 + 4 * g, rows, sorted);
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void TOGETHER __launch_bounds__(THREADS, BLOCKS)
     transpose_fast(const float *__restrict__ in, float *__restrict__ out, int rows, int columns) {
-    __shared__ float4 tile[TILE][GROUPS];
-    const int across = (columns + TILE - 1) / TILE;
-    const int m0 = blockIdx.x / across * TILE, n0 = blockIdx.x % across * TILE;
-    if (rows % 4 || columns % 4) return transpose_floats(in, out, rows, columns, m0, n0, &tile[0][0].x);
-
-    const int low = threadIdx.x % GROUPS, high = threadIdx.x / GROUPS;
-    {
-        const int m = m0 + 4 * high, n = n0 + 4 * low;
-        float4 row[4] = {};
-        if (m < rows && n < columns)
-            for (int i = 0; i < 4; ++i)
-                row[i] = *reinterpret_cast<const float4 *>(in + static_cast<size_t>(m + i) * columns + n);
-        tile[4 * low + 0][high ^ low] = make_float4(row[0].x, row[1].x, row[2].x, row[3].x);
-        tile[4 * low + 1][high ^ low] = make_float4(row[0].y, row[1].y, row[2].y, row[3].y);
-        tile[4 * low + 2][high ^ low] = make_float4(row[0].z, row[1].z, row[2].z, row[3].z);
-        tile[4 * low + 3][high ^ low] = make_float4(row[0].w, row[1].w, row[2].w, row[3].w);
-    }
-    __syncthreads();
-    for (int n = high; n < TILE; n += GROUPS)
-        if (n0 + n < columns && m0 + 4 * low < rows)
-            *reinterpret_cast<float4 *>(out + static_cast<size_t>(n0 + n) * rows + m0 + 4 * low) = tile[n][low ^ n / 4];
+    __shared__ __align__(16) float tile[TILE][TILE];
+    const int down = (rows + TILE - 1) / TILE;
+    const int m0 = blockIdx.x % down * TILE, n0 = blockIdx.x / down * TILE;  // those that fill up a cluster: past columns
+    if (rows % 4 || columns % 4)
+        transpose<false>(in, out, rows, columns, m0, n0, tile);
+    else
+        transpose<true>(in, out, rows, columns, m0, n0, tile);
 }

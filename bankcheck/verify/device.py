@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -22,6 +22,8 @@ MIN_DRIVER = "580"
 NO_GPU = f"no NVIDIA GPU found: verify runs kernels on one (with an NVIDIA driver {MIN_DRIVER} or newer, and {INSTALL})"
 INSUFFICIENT_DRIVER, NO_DEVICE = 35, 100
 """cudaErrorInsufficientDriver, cudaErrorNoDevice (CUDA Runtime API)."""
+WARM_UP = 20
+"""Calls of everything that is timed before the first timing: clocks rise, kernels are compiled and loaded."""
 COPY = "device copy"
 CUPY = "cupy.ascontiguousarray(x.T)"
 TORCH = "torch x.t().contiguous()"
@@ -96,8 +98,8 @@ class TransposeKernel:
     block: tuple[int, int]
     flat_grid: bool = False
     """One row of blocks, which find their tile themselves; else blockIdx.x and .y name it."""
-    shared_bytes: int = 0
-    """Dynamic shared memory."""
+    cluster: int = 1
+    """The blocks of a flat grid come in multiples of this."""
 
     @property
     def function(self) -> str:
@@ -107,7 +109,7 @@ class TransposeKernel:
     def grid(self, rows: int, columns: int) -> tuple[int, ...]:
         """Blocks for an input of `rows` x `columns`."""
         down, across = -(-rows // self.tile[0]), -(-columns // self.tile[1])
-        return (down * across,) if self.flat_grid else (across, down)
+        return (-(-down * across // self.cluster) * self.cluster,) if self.flat_grid else (across, down)
 
 
 class Device:
@@ -184,26 +186,29 @@ class Device:
         if torch is not None:
             shared = torch.from_dlpack(x)
             calls[TORCH] = lambda: shared.t().contiguous()
-        return {name: self._time(call, repeats) for name, call in calls.items()}
+        return self._time(calls, repeats)
 
     def _transpose(self, kernel: TransposeKernel, x: Any, y: Any) -> None:
         rows, columns = x.shape
-        function = self.function(kernel.file, kernel.function)
-        if kernel.shared_bytes:
-            function.max_dynamic_shared_size_bytes = kernel.shared_bytes
         size = (self._numpy.int32(rows), self._numpy.int32(columns))
-        function(kernel.grid(rows, columns), kernel.block, (x, y, *size), shared_mem=kernel.shared_bytes)
+        self.function(kernel.file, kernel.function)(kernel.grid(rows, columns), kernel.block, (x, y, *size))
 
-    def _time(self, call: Callable[[], object], repeats: int) -> list[float]:
-        events = [(self._cupy.cuda.Event(), self._cupy.cuda.Event()) for _ in range(repeats)]
-        for _ in range(3):
-            call()
-        for begin, end in events:
-            begin.record()
-            call()
-            end.record()
-        events[-1][1].synchronize()
-        return [float(self._cupy.cuda.get_elapsed_time(begin, end)) for begin, end in events]
+    def _time(self, calls: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+        """Milliseconds of every call, taken in turn: what drifts, such as clocks, then falls on all of them alike."""
+        cuda = self._cupy.cuda
+        for _ in range(WARM_UP):
+            for call in calls.values():
+                call()
+        events: dict[str, list[tuple[Any, Any]]] = {name: [] for name in calls}
+        for _ in range(repeats):
+            for name, call in calls.items():
+                begin, end = cuda.Event(), cuda.Event()
+                begin.record()
+                call()
+                end.record()
+                events[name].append((begin, end))
+        cuda.Device().synchronize()
+        return {name: [float(cuda.get_elapsed_time(*pair)) for pair in pairs] for name, pairs in events.items()}
 
 
 def open_device() -> Device:

@@ -47,7 +47,7 @@ def row_values(row: Row) -> dict[str, Any]:
         "addresses": " ".join("-1" if address is None else str(address) for address in row.addresses),
         "wavefronts": row.wavefronts,
         "cycles_low": row.cycles and round(row.cycles.low, 3),
-        "cycles_high": row.cycles and round(row.cycles.high, 3),
+        "cycles_high": row.cycles and row.cycles.high and round(row.cycles.high, 3),
         "cycles_why": row.cycles and row.cycles.why,
         "measured_cycles": None if row.measured_cycles is None else round(row.measured_cycles, 3),
         "data": row.data,

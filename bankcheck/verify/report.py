@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bankcheck.verify.checks import Row
+from bankcheck.verify.clock import Cycles
 from bankcheck.verify.device import DeviceFacts
 from bankcheck.verify.transpose import SizeCheck, Speed
 
@@ -42,13 +43,17 @@ def _is_random(row: Row) -> bool:
 
 def _row_line(row: Row) -> str:
     predicted = "-" if row.wavefronts is None else str(row.wavefronts)
-    cycles = "-" if row.cycles is None else f"{row.cycles.low:.1f} to {row.cycles.high:.1f}"
+    cycles = "-" if row.cycles is None else _range(row.cycles)
     measured = "-" if row.measured_cycles is None else f"{row.measured_cycles:.2f}"
     notes: list[str] = [row.verdict]
     if row.counter is not None:
         notes.append(f"counter {row.counter:g}, predicted {row.predicted_counter}")
     notes += filter(None, (row.data, row.not_run))
     return f"{row.instruction:<22} {row.label:<30} {predicted:>10} {cycles:>17} {measured:>9}  {'; '.join(notes)}"
+
+
+def _range(cycles: Cycles) -> str:
+    return f"at least {cycles.low:.1f}" if cycles.high is None else f"{cycles.low:.1f} to {cycles.high:.1f}"
 
 
 def checks_text(checks: Sequence[SizeCheck]) -> Iterator[str]:
@@ -61,12 +66,12 @@ def checks_text(checks: Sequence[SizeCheck]) -> Iterator[str]:
 
 def speeds_text(speeds: Sequence[Speed]) -> Iterator[str]:
     """The table of GB/s, with what one warp does beside it."""
-    yield f"{'':<28} {'ms':>8} {'GB/s':>6} {'of copy':>8}   {'shared wavefronts':<18} global sectors"
-    yield f"{'':<28} {'':>8} {'':>6} {'':>8}   {'store, load':<18} load, store (one warp)"
+    yield f"{'':<28} {'':>8} {'':>6} {'':>8}   for 32 floats: shared wavefronts and global sectors"
+    yield f"{'':<28} {'ms':>8} {'GB/s':>6} {'of copy':>8}   {'store, load':<14} load, store"
     for speed in speeds:
         wavefronts = "-" if speed.wavefronts is None else f"{speed.wavefronts[0]}, {speed.wavefronts[1]}"
         sectors = "-" if speed.sectors is None else f"{speed.sectors[0]}, {speed.sectors[1]}"
         yield (
             f"{speed.name:<28} {speed.milliseconds:>8.4f} {speed.gbytes_per_s:>6.0f} {speed.share_of_copy:>8.1%}   "
-            f"{wavefronts:<18} {sectors}"
+            f"{wavefronts:<14} {sectors}"
         )

@@ -1,7 +1,8 @@
 """`verify transpose`: five transposes, checked at awkward sizes and timed beside the device copy.
 
 Each kernel carries what one warp of it does: the addresses of its shared store and load, which `banks` counts, and of
-its global load and store, whose 32-byte sectors are counted here. So the table shows why one is faster than another.
+its global load and store, whose 32-byte sectors are counted here; both for 32 floats, so that they compare. So the
+table shows why one is faster than another.
 """
 
 from __future__ import annotations
@@ -42,32 +43,37 @@ Offsets = list[int]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A kernel and the byte offsets that its first warp accesses: first request of each kind."""
+    """A kernel, and what its warp 1 accesses first: one request of each kind."""
 
     kernel: TransposeKernel
-    lane_bytes: int
     shared: Callable[[], tuple[Offsets, Offsets]] | None
-    """Offsets of the shared store and of the shared load."""
+    """Byte offsets of the shared store and of the shared load."""
+    shared_bytes: tuple[int, int]
+    """What a lane stores and loads there."""
     coordinates: Callable[[], tuple[list[tuple[int, int]], list[tuple[int, int]]]]
     """(m, n) of each lane's global load, and of its global store."""
+    global_bytes: int = 4
+    """What a lane loads and stores there."""
 
     def wavefronts(self) -> tuple[int, int] | None:
-        """Predicted wavefronts of the shared store and of the shared load; None without shared memory."""
+        """Predicted for 32 floats through shared memory, stored and loaded; None without shared memory."""
         if self.shared is None:
             return None
-        store, load = self.shared()
-        bits = 8 * self.lane_bytes
-        counted = [count_wavefronts(f"{kind}.shared.b{bits}", at) for kind, at in (("st", store), ("ld", load))]
-        assert counted[0].wavefronts is not None and counted[1].wavefronts is not None
-        return counted[0].wavefronts, counted[1].wavefronts
+        counts = []
+        for kind, offsets, width in zip(("st", "ld"), self.shared(), self.shared_bytes, strict=True):
+            counted = count_wavefronts(f"{kind}.shared.b{8 * width}", offsets).wavefronts
+            assert counted is not None
+            counts.append(counted * 4 // width)
+        return counts[0], counts[1]
 
     def sectors(self, rows: int, columns: int) -> tuple[int, int]:
-        """32-byte sectors that the warp's global load and store touch in an input of `rows` x `columns` floats."""
+        """32-byte sectors for 32 floats, loaded from an input of `rows` x `columns` floats and stored to the result."""
         loaded, stored = self.coordinates()
-        return (
-            _sectors(((m * columns + n) * 4 for m, n in loaded), self.lane_bytes),
-            _sectors(((n * rows + m) * 4 for m, n in stored), self.lane_bytes),
+        touched = (
+            _sectors(((m * columns + n) * 4 for m, n in loaded), self.global_bytes),
+            _sectors(((n * rows + m) * 4 for m, n in stored), self.global_bytes),
         )
+        return touched[0] * 4 // self.global_bytes, touched[1] * 4 // self.global_bytes
 
 
 def _sectors(addresses: Iterable[int], lane_bytes: int) -> int:
@@ -95,31 +101,33 @@ def _row_to_column() -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     return [(_ROW, tx) for tx in _LANES], [(_ROW, tx) for tx in _LANES]
 
 
+_FAST = [(lane % 16, 2 + lane // 16) for lane in _LANES]
+"""Warp 1 of transpose_fast.cu: the float4 in its row, and the row."""
+
+
 def _fast_shared() -> tuple[Offsets, Offsets]:
-    """Warp 1 of transpose_fast.cu: lane -> low = lane % 16, high = 2 + lane / 16; a tile row has 16 groups."""
-    pairs = [(lane % 16, 2 + lane // 16) for lane in _LANES]
-    store = [(4 * low * 16 + (high ^ low)) * 16 for low, high in pairs]
-    load = [(high * 16 + (low ^ high // 4)) * 16 for low, high in pairs]
+    """The first word of each float4 into row 4 * low of the tile; then one float4 of row `high`."""
+    store = [4 * (64 * 4 * low + (high ^ 2 * low)) for low, high in _FAST]
+    load = [4 * (64 * high + (4 * low ^ (2 * (high // 4) & ~3))) for low, high in _FAST]
     return store, load
 
 
 def _fast_coordinates() -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    pairs = [(lane % 16, 2 + lane // 16) for lane in _LANES]
-    return [(4 * high, 4 * low) for low, high in pairs], [(4 * low, high) for low, high in pairs]
+    return [(high, 4 * low) for low, high in _FAST], [(4 * low, high) for low, high in _FAST]
 
 
 def _tile_of_32(name: str, file: str, place: Callable[[int, int], int]) -> Design:
-    return Design(TransposeKernel(name, file, (32, 32), (32, 8)), 4, _words(place), _rows_of_32)
+    return Design(TransposeKernel(name, file, (32, 32), (32, 8)), _words(place), (4, 4), _rows_of_32)
 
 
 DESIGNS: tuple[Design, ...] = (
-    Design(TransposeKernel("naive", "transpose_naive.cu", (32, 32), (32, 8)), 4, None, _row_to_column),
+    Design(TransposeKernel("naive", "transpose_naive.cu", (32, 32), (32, 8)), None, (4, 4), _row_to_column),
     _tile_of_32("32x32 tile, conflicts", "transpose_conflicts.cu", lambda row, column: 32 * row + column),
     _tile_of_32("32x33 tile, padded", "transpose_padded.cu", lambda row, column: 33 * row + column),
     _tile_of_32("32x32 tile, swizzled", "transpose_swizzled.cu", lambda row, column: 32 * row + (column ^ row)),
     Design(
-        TransposeKernel("fastest", "transpose_fast.cu", (64, 64), (256, 1), flat_grid=True),
-        16, _fast_shared, _fast_coordinates,
+        TransposeKernel("fastest", "transpose_fast.cu", (64, 64), (512, 1), flat_grid=True, cluster=4),
+        _fast_shared, (4, 16), _fast_coordinates, global_bytes=16,
     ),
 )  # fmt: skip
 
@@ -145,9 +153,9 @@ class Speed:
     """Bytes read and written."""
     share_of_copy: float
     wavefronts: tuple[int, int] | None
-    """Predicted for the shared store and the shared load of one warp."""
+    """Predicted for 32 floats, stored to and loaded from shared memory."""
     sectors: tuple[int, int] | None
-    """Predicted for the global load and store of one warp."""
+    """Predicted for 32 floats, loaded from and stored to global memory."""
 
 
 def check_transposes(
