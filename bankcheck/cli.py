@@ -18,6 +18,7 @@ COMMANDS = {
     "analyze": "bankcheck.commands.analyze",
     "count": "bankcheck.commands.count",
     "ldmatrix": "bankcheck.commands.ldmatrix",
+    "verify": "bankcheck.commands.verify",
 }
 """Each command's module; it is imported only when the command is used, and holds it as `command`."""
 

@@ -25,7 +25,7 @@ RANKS = [
     {"warps"},
     {"analysis"},
     {"fixes"},
-    {"report"},
+    {"report", "verify"},
     {"commands"},
     {"cli"},
     {"__main__", "__init__"},
@@ -40,6 +40,7 @@ LIBRARIES = {
     "tree_sitter": {"syntax"},
     "tree_sitter_cuda": {"syntax"},
     "sympy": {"algebra"},
+    "cupy": {"verify.device"},
 }
 """Third-party imports, and the only modules (or packages) that may have them."""
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bankcheck.errors import BankcheckError
+
+if TYPE_CHECKING:
+    from bankcheck.options import Options
 
 FORMAT = click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to print.")
 ARCH = click.option("--arch", default="sm_90", metavar="SM", help="Architecture: sm_70 to sm_121.")
@@ -40,3 +44,112 @@ def read_integers(name: str, value: str, count: int | None = None) -> tuple[int,
     if count is not None and len(numbers) != count:
         raise BankcheckError(f"{name} takes {count} integers, not {len(numbers)}", value, (0, len(value)))
     return tuple(numbers)
+
+
+Decorated = Callable[..., Any]
+_ACCESS = (
+    click.option("--shape", callback=integers("--shape"), metavar="R,C", help="Dimensions of an undeclared array."),
+    click.option("--dtype", help="Its element type: char .. double, half, bf16, float2, float4, int4 ..."),
+    click.option(
+        "--pad", callback=integers("--pad"), metavar="N", help="Extra elements per row (or per dimension: 0,1)."
+    ),
+    click.option(
+        "--swizzle", metavar="B,M,S|xor", help="CuTe's Swizzle<B,M,S> on the element offset, or column ^= row."
+    ),
+    click.option("--swizzle-bytes", callback=integers("--swizzle-bytes", 3), metavar="B,M,S", help="On byte offsets."),
+    click.option("--tma", metavar="MODE", help="TMA's swizzle mode: 32B, 64B or 128B."),
+    click.option("--block", callback=integers("--block"), metavar="X,Y,Z", help="Threads of a block (default 32,8)."),
+    click.option(
+        "--op", metavar="OP", help="load, store, atomic, cas, cp.async[.ca|.cg], ldmatrix.x4, ... (default load)"
+    ),
+    click.option("--vec", type=int, default=1, metavar="N", help="Elements that one lane accesses."),
+    click.option("--where", metavar="COND", help="Lanes that take part, such as 'tx < 16'."),
+    click.option("--let", "lets", multiple=True, metavar="NAME=EXPR", help="A value, or a range START:STOP[:STEP]."),
+    click.option(
+        "--space", default="shared", metavar="shared|global", help="Memory space; global counts 32-byte sectors."
+    ),
+    ARCH,
+)
+
+
+def access_options(function: Decorated) -> Decorated:
+    """The options that describe an access; `read_options` understands what they give."""
+    for option in reversed(_ACCESS):
+        function = option(function)
+    return function
+
+
+def _number(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    return int(value)
+
+
+_TILE = (
+    click.option("--rows", type=int, help="Rows of the tile.  [default: 8; 16 for x2 and x4]"),
+    click.option("--cols", type=int, default=64, show_default=True, help="Columns of the tile, in elements."),
+    click.option("--dtype", default="half", show_default=True, help="Element type of 1, 2 or 4 bytes."),
+    click.option(
+        "--num",
+        type=click.Choice(["1", "2", "4"]),
+        default="1",
+        show_default=True,
+        callback=_number,
+        help="Matrices: .x1 .x2 .x4",
+    ),
+    click.option("--trans", is_flag=True, help="The .trans form: same cost, other registers."),
+    click.option("--op", type=click.Choice(["ldmatrix", "stmatrix"]), default="ldmatrix", show_default=True),
+    click.option(
+        "--swizzle",
+        callback=integers("--swizzle", 3),
+        metavar="B,M,S",
+        help="CuTe's Swizzle<B,M,S> on element offsets.",
+    ),
+    click.option(
+        "--swizzle-bytes", callback=integers("--swizzle-bytes", 3), metavar="B,M,S", help="The same on byte offsets."
+    ),
+    click.option("--tma", type=click.Choice(["32B", "64B", "128B"]), help="A TMA swizzle mode."),
+    click.option("--pad", type=int, help="Elements added to every row."),
+    click.option("--pitch", "pitch_bytes", type=int, metavar="BYTES", help="Bytes from row to row."),
+    click.option("--base", "base_bytes", type=int, default=0, metavar="BYTES", help="Where the tile starts."),
+    click.option("--row", metavar="EXPR", help="Row a lane points at: C in lane, q, rb, rows, cols."),
+    click.option("--col", metavar="EXPR", help="Column a lane points at, in elements."),
+)
+
+
+def tile_options(function: Decorated) -> Decorated:
+    """The options that describe a tile and what lanes point at, as `matrix.model.ldmatrix` takes them."""
+    for option in reversed(_TILE):
+        function = option(function)
+    return function
+
+
+def read_options(
+    *,
+    block: tuple[int, ...] | None,
+    pad: tuple[int, ...] | None,
+    swizzle: str | None,
+    lets: tuple[str, ...],
+    **others: Any,
+) -> Options:
+    """The options of an access from the command line's values. Raises `BankcheckError`."""
+    from bankcheck.options import options_from
+
+    if block is not None and len(block) > 3:
+        raise BankcheckError(f"--block takes 1 to 3 dimensions, not {len(block)}")
+    return options_from(
+        block=block, pad=pad or (), swizzle=_swizzle(swizzle), let=dict(map(_let, lets)), **others
+    )  # fmt: skip
+
+
+def _swizzle(text: str | None) -> tuple[int, int, int] | str | None:
+    if text is None or text == "xor":
+        return text
+    bits, base, shift = read_integers("--swizzle", text, 3)
+    return bits, base, shift
+
+
+def _let(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    name = name.strip()
+    if not equals or not name.isidentifier() or not value.strip():
+        raise BankcheckError("--let takes NAME=EXPR or NAME=START:STOP:STEP", text, (0, len(text)))
+    return name, value.strip()

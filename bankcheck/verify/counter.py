@@ -14,19 +14,41 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bankcheck.banks import count_wavefronts
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import WARP_LANES, rule_for
-from bankcheck.verify.checks import launch_addresses
+from bankcheck.verify.checks import Row, launch_addresses
 from bankcheck.verify.device import Job, RequestDevice, open_device
 from bankcheck.verify.kernels import IN_FLIGHT, WARPS, kernel_for
 from bankcheck.verify.plan import Request
 
 METRIC = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 SHORT_REQUESTS, LONG_REQUESTS = IN_FLIGHT, 3 * IN_FLIGHT
+
+
+RANDOM_COUNTED = 5
+"""Random patterns of each instruction whose counter is read: the profiler takes long over each launch."""
+
+
+def with_counter(rows: Sequence[Row], progress: Callable[[str], None] = lambda _: None) -> list[Row]:
+    """The rows with the hardware counter read, for all named patterns and the first random ones."""
+    chosen = {
+        i: Request(row.label, row.instruction, row.addresses)
+        for i, row in enumerate(rows)
+        if not row.not_run and (not row.is_random or int(row.label.split()[1]) < RANDOM_COUNTED)
+    }
+    progress(f"ncu: {len(chosen)} requests")
+    counts = dict(zip(chosen, count_with_ncu(list(chosen.values())), strict=True))
+    return [
+        replace(row, counter=round(counts[i], 3), predicted_counter=predicted_counter(chosen[i]))
+        if i in counts
+        else row
+        for i, row in enumerate(rows)
+    ]
 
 
 def predicted_counter(request: Request) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import WARP_LANES, Rule, rule_for
@@ -17,21 +18,31 @@ from bankcheck.verify.device import Job, RequestDevice
 from bankcheck.verify.kernels import REGISTER_BYTES, kernel_for
 from bankcheck.verify.tags import is_trans, matrix_fragment, named, tag, tags
 
+DIFFERENT_MAPS = "writer and reader use different maps"
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
     """The outcome of one identity check."""
 
+    label: str
     instruction: str
     elements: int
     wrong_lanes: tuple[int, ...]
     problem: str
     """Empty if every lane has the elements that the layout promises."""
+    on_purpose: bool = False
+    """The reader was given another map than the writer's on purpose, so a problem is the right answer."""
+    not_run: str = ""
+    """Why the check was not made; empty if it was."""
 
     @property
-    def verdict(self) -> str:
-        """`match` or `mismatch`."""
-        return "mismatch" if self.problem else "match"
+    def verdict(self) -> Literal["match", "mismatch", "not run"]:
+        """`match` if lanes have their elements, or, where the maps differ on purpose, if that was caught and named."""
+        if self.not_run:
+            return "not run"
+        as_promised = DIFFERENT_MAPS in self.problem if self.on_purpose else not self.problem
+        return "match" if as_promised else "mismatch"
 
 
 def verify_layout(
@@ -41,6 +52,8 @@ def verify_layout(
     writer: Sequence[int],
     device: RequestDevice,
     reader: Sequence[int] | None = None,
+    label: str = "layout",
+    on_purpose: bool = False,
 ) -> Identity:
     """Check that a load or ldmatrix hands each lane its elements.
 
@@ -48,12 +61,16 @@ def verify_layout(
     `reader` is left out). `starts[lane]` is the element at which the lane's access begins, None for an inactive lane:
     for a load the first of the consecutive elements it wants, for ldmatrix the first of the row it points to.
 
-    Raises `BankcheckError` where the layout is no layout: elements that overlap or are misaligned, a width that is no
-    whole number of elements, or an instruction that is no load.
+    Raises `BankcheckError` where the layout is no layout: elements that overlap, are misaligned or lie outside shared
+    memory, a width that is no whole number of elements, or an instruction that is no load.
     """
     rule = rule_for(instruction)
     reader = writer if reader is None else reader
     _check_arguments(rule, starts, element_bytes, writer, reader)
+    if max(*writer, *reader) + max(element_bytes, rule.bytes_per_lane) > device.facts.shared_bytes:
+        raise BankcheckError(
+            f"the layout does not fit into the {device.facts.shared_bytes} bytes of shared memory here"
+        )
     kernel = kernel_for(instruction)
     lanes = [*starts, *(None,) * (WARP_LANES - len(starts))]
     addresses = [None if start is None else reader[start] for start in lanes]
@@ -71,7 +88,7 @@ def verify_layout(
     if wrong:
         lane = wrong[0]
         problem = _name_problem(lane, promised[lane], received[lane], element_bytes, writer, reader)
-    return Identity(instruction, len(writer), wrong, problem)
+    return Identity(label, instruction, len(writer), wrong, problem, on_purpose)
 
 
 def _promised(rule: Rule, starts: Sequence[int | None], element_bytes: int) -> dict[int, bytes]:
@@ -105,7 +122,7 @@ def _name_problem(
         put, looked = writer[wanted], reader[wanted]
         return (
             f"{text}: the writer puts element {wanted} at byte {put}, the reader looks at byte {looked}: "
-            f"writer and reader use different maps (here apart by xor {put ^ looked})"
+            f"{DIFFERENT_MAPS} (here apart by xor {put ^ looked})"
         )
     return f"{text}: its elements do not lie one after the other in this layout"
 

@@ -14,6 +14,8 @@ from bankcheck.hardware import ROW_BYTES, RULES, WARP_LANES, WORD_BYTES, Rule
 from bankcheck.verify.kernels import kernel_for
 
 Lanes = tuple[int | None, ...]
+RANDOM = "random "
+"""How the labels of random patterns start; their number follows."""
 WINDOW_BYTES = 16 * 1024
 """Patterns stay below this offset: one stride of a whole bank row for 32 lanes of 16 bytes."""
 
@@ -45,7 +47,7 @@ def table(random: int = 0, seed: int = 0) -> list[Request]:
         rule = RULES[instruction]
         named = _matrix_patterns(rule) if rule.matrices else _patterns(rule)
         requests += [Request(label, instruction, lanes) for label, lanes in named]
-        requests += [Request(f"random {n}", instruction, random_pattern(rule, seed, n)) for n in range(random)]
+        requests += [Request(f"{RANDOM}{n}", instruction, random_pattern(rule, seed, n)) for n in range(random)]
     return requests
 
 

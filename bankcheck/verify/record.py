@@ -15,6 +15,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.verify.checks import Row
 from bankcheck.verify.clock import Cycles
 from bankcheck.verify.device import DeviceFacts
+from bankcheck.verify.identity import Identity
 
 SCHEMA = 1
 FIELDS = (
@@ -32,11 +33,17 @@ class Record:
     """UTC, ISO 8601."""
     command: str
     rows: tuple[Row, ...]
+    layouts: tuple[Identity, ...] = ()
+
+    @property
+    def verified(self) -> tuple[Row | Identity, ...]:
+        """Everything that has a verdict."""
+        return (*self.rows, *self.layouts)
 
 
-def new_record(device: DeviceFacts, command: str, rows: Sequence[Row]) -> Record:
+def new_record(device: DeviceFacts, command: str, rows: Sequence[Row] = (), layouts: Sequence[Identity] = ()) -> Record:
     """A record dated now."""
-    return Record(device, datetime.now(UTC).isoformat(timespec="seconds"), command, tuple(rows))
+    return Record(device, datetime.now(UTC).isoformat(timespec="seconds"), command, tuple(rows), tuple(layouts))
 
 
 def row_values(row: Row) -> dict[str, Any]:
@@ -70,7 +77,13 @@ def dump(record: Record) -> str:
         "fields": list(FIELDS),
     }
     lines = [json.dumps(list(row_values(row).values()), separators=(",", ":")) for row in record.rows]
-    return json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n' + ",\n".join(lines) + "\n]}\n"
+    layouts = [json.dumps(asdict(layout) | {"verdict": layout.verdict}) for layout in record.layouts]
+    start = json.dumps(head, indent=1)[:-2]
+    return f'{start},\n "rows": [\n{_lines(lines)}],\n "layouts": [\n{_lines(layouts)}]\n}}\n'
+
+
+def _lines(values: Sequence[str]) -> str:
+    return ",\n".join(values) + "\n" if values else ""
 
 
 def write(record: Record, path: Path) -> None:
@@ -88,9 +101,15 @@ def read(path: Path) -> Record:
         data = path.read_bytes()
         content = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
         rows = tuple(_row(dict(zip(content["fields"], values, strict=True))) for values in content["rows"])
-        return Record(DeviceFacts(**content["device"]), content["date"], content["command"], rows)
+        layouts = tuple(_layout(values) for values in content["layouts"])
+        return Record(DeviceFacts(**content["device"]), content["date"], content["command"], rows, layouts)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BankcheckError(f"{path} is no record of a verification: {error}") from None
+
+
+def _layout(values: dict[str, Any]) -> Identity:
+    lanes = tuple(int(lane) for lane in values["wrong_lanes"])
+    return Identity(**{name: value for name, value in values.items() if name != "verdict"} | {"wrong_lanes": lanes})
 
 
 def _row(values: dict[str, Any]) -> Row:

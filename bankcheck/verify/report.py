@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from bankcheck.verify.checks import Row
 from bankcheck.verify.clock import Cycles
 from bankcheck.verify.device import DeviceFacts
+from bankcheck.verify.identity import Identity
+from bankcheck.verify.record import Record
 from bankcheck.verify.transpose import SizeCheck, Speed
 
 
@@ -15,30 +17,44 @@ def device_line(facts: DeviceFacts) -> str:
     return f"{facts.gpu} ({facts.arch}), driver {facts.driver}, CUDA {facts.cuda}, CuPy {facts.cupy}"
 
 
+def verified_text(record: Record) -> Iterator[str]:
+    """What was verified on which GPU: requests, layouts, and a summary last."""
+    yield device_line(record.device)
+    yield from rows_text(record.rows)
+    if record.layouts:
+        yield ""
+        yield from layouts_text(record.layouts)
+    yield summary(record.verified)
+
+
 def rows_text(rows: Sequence[Row]) -> Iterator[str]:
-    """The rows as lines: named patterns one a line, random ones summed up unless they mismatch; a summary last."""
+    """The rows as lines: named patterns one a line, random ones summed up unless they mismatch."""
     yield f"{'instruction':<22} {'pattern':<30} {'wavefronts':>10} {'cycles predicted':>17} {'measured':>9}  verdict"
     for instruction in dict.fromkeys(row.instruction for row in rows):
         own = [row for row in rows if row.instruction == instruction]
-        drawn = [row for row in own if _is_random(row)]
+        drawn = [row for row in own if row.is_random]
         for row in own:
-            if not _is_random(row) or row.verdict != "match":
+            if not row.is_random or row.verdict != "match":
                 yield _row_line(row)
         if drawn:
             matching = sum(row.verdict == "match" for row in drawn)
             yield f"{instruction:<22} {f'{len(drawn)} random patterns':<30} {'':>10} {'':>17} {'':>9}  {matching} match"
-    yield summary(rows)
 
 
-def summary(rows: Sequence[Row]) -> str:
+def layouts_text(layouts: Sequence[Identity]) -> Iterator[str]:
+    """One line for each layout and instruction: whether lanes get their elements, or that the wrong map was caught."""
+    yield f"{'instruction':<22} {'layout':<52}  verdict"
+    for layout in layouts:
+        right = "caught" if layout.on_purpose else "every lane has its elements"
+        note = layout.not_run or (right if layout.verdict == "match" else layout.problem or "not caught")
+        yield f"{layout.instruction:<22} {layout.label:<52}  {layout.verdict}: {note}"
+
+
+def summary(rows: Sequence[Row | Identity]) -> str:
     """How many rows match, mismatch, did not run."""
     counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in ("match", "mismatch", "not run")}
     parts = [f"{counts['match']} of {len(rows)} rows match", f"{counts['mismatch']} mismatch"]
     return ", ".join(parts + ([f"{counts['not run']} not run"] if counts["not run"] else []))
-
-
-def _is_random(row: Row) -> bool:
-    return row.label.startswith("random ")
 
 
 def _row_line(row: Row) -> str:

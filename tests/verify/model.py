@@ -37,7 +37,8 @@ class ModelDevice:
             lanes = [None if address < 0 else address for address in addresses]
             traffic = count_wavefronts(job.function.replace("_", "."), lanes)
             cycles = expected_cycles(traffic.rule, traffic)
-            return Outcome(bytes(512), b"", round((cycles.low + cycles.high) / 2 * WARPS * job.requests) + 70)
+            taken = cycles.low + 1 if cycles.high is None else (cycles.low + cycles.high) / 2
+            return Outcome(bytes(512), b"", round(taken * WARPS * job.requests) + 70)
         memory = bytearray(max(job.writer) + 32)
         for element, offset in enumerate(job.writer):
             width = job.element_bytes

@@ -26,7 +26,8 @@ def functions(source: Path) -> set[str]:
     """The `__global__` functions that a kernel file defines, by its text."""
     text = source.read_text()
     listed = re.findall(r"^(?:REQUEST_KERNEL|ATOMIC|REDUCTION|LDMATRIX|STMATRIX)\((\w+),", text, re.M)
-    return {name for name in listed if name != "name"} | set(re.findall(r"^ +(transpose_\w+)\(", text, re.M))
+    transposes = set(re.findall(r"^ +(transpose_\w+)\(", text, re.M))
+    return {name for name in listed if name != "name"} | transposes
 
 
 @needs_nvrtc
@@ -77,7 +78,10 @@ def test_transposes_are_launched_as_their_files_say() -> None:
         text = (kernel_folder() / design.kernel.file).read_text()
         assert f"{design.kernel.function}(" in text
         threads = design.kernel.block[0] * design.kernel.block[1]
-        assert threads == 256
+        declared = re.search(r"THREADS = (\d+)|__launch_bounds__\((\d+)\)", text)
+        assert declared and threads == int(declared[1] or declared[2])
+        if design.kernel.cluster > 1:
+            assert f"__cluster_dims__({design.kernel.cluster}, 1, 1)" in text
 
 
 OPCODES = {
