@@ -24,7 +24,7 @@ RANKS = [
     {"access"},
     {"warps"},
     {"analysis"},
-    {"fixes"},
+    {"fixes", "verify"},
     {"report", "verify"},
     {"commands"},
     {"cli"},
@@ -40,6 +40,7 @@ LIBRARIES = {
     "tree_sitter": {"syntax"},
     "tree_sitter_cuda": {"syntax"},
     "sympy": {"algebra"},
+    "cupy": {"verify.device"},
     "cupy": {"verify.device"},
 }
 """Third-party imports, and the only modules (or packages) that may have them."""
