@@ -41,7 +41,6 @@ LIBRARIES = {
     "tree_sitter_cuda": {"syntax"},
     "sympy": {"algebra"},
     "cupy": {"verify.device"},
-    "cupy": {"verify.device"},
 }
 """Third-party imports, and the only modules (or packages) that may have them."""
 
