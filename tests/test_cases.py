@@ -150,9 +150,10 @@ def test_proof_covers_the_known_values(name: str) -> None:
         assert analysis.basis == ("proved" if analysis.symbols else "computed") and not analysis.not_proved
         counts = {(case.wavefronts, case.ideal) for case in analysis.cases}
         assert counts >= {(known.wavefronts, known.ideal) for known in accesses}
-        assert analysis.excess == max(wavefronts - ideal for wavefronts, ideal in counts if wavefronts is not None)
+        assert analysis.excess is not None
+        assert analysis.excess >= max(known.wavefronts - known.ideal for known in accesses)
 
 
 def test_most_symbols_can_be_left_open() -> None:
-    assert len(OPENED) >= 161
+    assert len(OPENED) >= 220
     assert set(UNPROVED) <= set(OPENED) and len(UNPROVED) <= 8
