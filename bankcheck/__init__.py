@@ -24,13 +24,13 @@ from bankcheck.errors import BankcheckError
 
 if TYPE_CHECKING:
     from bankcheck.analysis import analyze
-    from bankcheck.matrices import ldmatrix
+    from bankcheck.matrix.model import ldmatrix
     from bankcheck.trace import count
 
 __version__ = "0.1.0"
 __all__ = ["BankcheckError", "__version__", "analyze", "count", "ldmatrix"]
 
-_WHERE = {"analyze": "bankcheck.analysis", "count": "bankcheck.trace", "ldmatrix": "bankcheck.matrices"}
+_WHERE = {"analyze": "bankcheck.analysis", "count": "bankcheck.trace", "ldmatrix": "bankcheck.matrix.model"}
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Symbol
 from bankcheck.hardware import RULES, WARP_LANES, Rule, arch_note, rule_for
 from bankcheck.launch import LANE_NAMES, Block
-from bankcheck.layout import Swizzle, is_one_to_one
+from bankcheck.layout import Swizzle, escape
 from bankcheck.lower import Lowering
 from bankcheck.options import Options
 from bankcheck.places import Address, Array, Place
@@ -187,8 +187,12 @@ def _swizzle_bytes(options: Options, place: Place, nbytes: int) -> Swizzle | Non
             f"use M such that 2^M elements are at least {nbytes} bytes"
         )
     size = size_of(place.array.ctype)
-    if size and not is_one_to_one(swizzle, size):
-        raise BankcheckError(f"{swizzle} on bytes is not one-to-one on {place.array.name}: it leaves its {size} bytes")
+    left = escape(swizzle, size) if size else None
+    if left is not None:
+        raise BankcheckError(
+            f"{swizzle} on bytes is not one-to-one on {place.array.name}: it moves byte {left} to byte "
+            f"{swizzle(left)}, outside the array's {size} bytes"
+        )
     return swizzle
 
 

@@ -8,7 +8,6 @@ from bankcheck.expr import Const, Node, Op, Symbol
 from bankcheck.hardware import BANKS, WORD_BYTES
 
 _SHORT = {"threadIdx.x": "tx", "threadIdx.y": "ty", "threadIdx.z": "tz"}
-_WRITTEN = {"&&": "&&", "||": "||"}
 MAX_FORMULA = 400
 """Formulas longer than this many characters are left out."""
 
@@ -32,7 +31,8 @@ def bank_formula(offset_bytes: Node) -> str:
     if any(c % WORD_BYTES for c in coefficients.values()):
         return f"{word_formula(offset_bytes)} mod {BANKS}"
     reduced = sympy.Add(*(c // WORD_BYTES % BANKS * term for term, c in coefficients.items()))
-    return f"({_text(reduced)}) mod {BANKS}"
+    text = _text(reduced)
+    return f"{text if reduced.is_Atom else f'({text})'} mod {BANKS}"
 
 
 def _coefficients(formula: sympy.Expr) -> dict[sympy.Expr, int]:

@@ -144,19 +144,19 @@ def _units(rule: Rule, addresses: Addresses) -> list[int | None]:
 def _serve(units: list[int | None], groups: Groups, period: int, by_lane: bool) -> tuple[int, int]:
     """(sum over the groups of the busiest bank's load, largest such load). A unit is one lane's width of words."""
     total = ways = 0
-    bank_of = (period - 1).__and__
     for lanes in groups:
         group = units[lanes[0] : lanes[-1] + 1]
-        wanted: list[int | None] | set[int | None] = group if by_lane else set(group)
-        if None in wanted:
-            wanted = [unit for unit in wanted if unit is not None]
-        load = len(wanted)
-        if load > 1:
-            banks = list(map(bank_of, wanted))  # type: ignore[arg-type]
-            touched = set(banks)
-            if len(touched) == load:
-                load = 1
-            elif len(touched) > 1:
+        if None in group:
+            group = [unit for unit in group if unit is not None]
+        banks = [unit % period for unit in group]  # type: ignore[operator]
+        touched = set(banks)
+        load = 1 if banks else 0
+        if len(touched) < len(banks):  # two lanes meet in a bank: perhaps they want the same word
+            if not by_lane:
+                banks = [unit % period for unit in set(group)]  # type: ignore[operator]
+            if len(touched) == 1:
+                load = len(banks)
+            elif len(touched) < len(banks):
                 loads = dict.fromkeys(touched, 0)
                 for bank in banks:
                     loads[bank] += 1

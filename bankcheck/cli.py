@@ -51,7 +51,7 @@ def main() -> None:
         sys.argv.remove("--debug")
     color = False if os.environ.get("NO_COLOR") else None
     try:
-        code = cli.main(standalone_mode=False, color=color)
+        code = cli.main(prog_name="bankcheck", standalone_mode=False, color=color)
         sys.stdout.flush()
     except BankcheckError as error:
         code = _fail(error.render(), debug)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Span = tuple[int, int]
@@ -24,26 +24,22 @@ NO_SPAN: Span = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class CInt:
-    """A C integer type; `bits` is 1 for bool."""
+    """A C integer type and its range; `bits` is 1 for bool."""
 
     bits: int
     signed: bool
     name: str = ""
+    low: int = field(init=False, compare=False, repr=False)
+    high: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", -(1 << (self.bits - 1)) if self.signed else 0)
+        object.__setattr__(self, "high", (1 << (self.bits - self.signed)) - 1)
 
     @property
     def size(self) -> int:
         """Size in bytes, which is also the alignment."""
         return max(1, self.bits // 8)
-
-    @property
-    def low(self) -> int:
-        """Smallest value."""
-        return -(1 << (self.bits - 1)) if self.signed else 0
-
-    @property
-    def high(self) -> int:
-        """Largest value."""
-        return (1 << (self.bits - self.signed)) - 1
 
     def wrap(self, value: int) -> int:
         """`value` brought into the type's range modulo 2^bits (bool: any non-zero value is 1)."""
@@ -192,38 +188,34 @@ def _fold(op: Op) -> Node:
 
 def apply(op: Op, *args: int) -> Value:
     """One operation on integers with C's rules. Returns Undefined where C gives no value."""
-    name, ctype = op.name, op.ctype
-    if name in _RING:
-        return ctype.wrap(_RING[name](*args))
-    if name in _BITWISE:
-        return ctype.wrap(_BITWISE[name](*args))
-    if name in _COMPARISONS:
-        return int(_COMPARISONS[name](*args))
-    if name in ("<<", ">>"):
-        if not 0 <= args[1] < ctype.bits:
-            return Undefined(f"shift of a {ctype.bits}-bit value by {args[1]} is undefined", op.span)
-        return ctype.wrap(args[0] << args[1] if name == "<<" else args[0] >> args[1])
-    if name in ("/", "%"):
-        if args[1] == 0:
-            return Undefined("division by zero", op.span)
-        quotient = abs(args[0]) // abs(args[1])
-        quotient = quotient if (args[0] < 0) == (args[1] < 0) else -quotient
-        return ctype.wrap(quotient if name == "/" else args[0] - quotient * args[1])
-    return ctype.wrap(_UNARY[name](args[0]) if len(args) == 1 else _EXTREMES[name](*args))
+    plain = _PLAIN.get(op.name)
+    if plain is not None:
+        return op.ctype.wrap(plain(*args))
+    left, right = args
+    if op.name in ("<<", ">>"):
+        bits = op.ctype.bits
+        if not 0 <= right < bits:
+            return Undefined(f"shift of a {bits}-bit value by {right} is undefined", op.span)
+        return op.ctype.wrap(left << right if op.name == "<<" else left >> right)
+    if right == 0:
+        return Undefined("division by zero", op.span)
+    quotient = abs(left) // abs(right)
+    if (left < 0) != (right < 0):
+        quotient = -quotient
+    return op.ctype.wrap(quotient if op.name == "/" else left - quotient * right)
 
 
-_UNARY: dict[str, Callable[[int], int]] = {
-    "neg": operator.neg,
-    "~": operator.inv,
-    "!": operator.not_,
-    "cast": int,
-    "abs": abs,
+_PLAIN: dict[str, Callable[..., int]] = {
+    **_COMPARISONS, **_BITWISE, **_RING,
+    "neg": operator.neg, "~": operator.inv, "!": operator.not_, "cast": int, "abs": abs, "min": min, "max": max,
     "popc": int.bit_count,
     "brev": lambda x: int(f"{x:032b}"[::-1], 2),
     "ffs": lambda x: (x & -x).bit_length(),
     "clz": lambda x: 32 - x.bit_length(),
-}
-_EXTREMES: dict[str, Callable[[int, int], int]] = {"min": min, "max": max}
+}  # fmt: skip
+"""The operations that have a value for all integers."""
+_CHOOSING = frozenset(["&&", "||", "?:"])
+"""The operations that do not look at all their arguments."""
 
 
 class Evaluator:
@@ -270,26 +262,27 @@ class Evaluator:
 
     def _apply(self, op: Op, args: list[Lanes]) -> Lanes:
         width = next((len(arg) for arg in args if isinstance(arg, list)), None)
+        one = self._choose if op.name in _CHOOSING else self._compute
         if width is None:
-            return self._one(op, args)
+            return one(op, *args)
         columns = [arg if isinstance(arg, list) else [arg] * width for arg in args]
-        return [self._one(op, lane) for lane in zip(*columns, strict=True)]
+        return [one(op, *lane) for lane in zip(*columns, strict=True)]
 
-    def _one(self, op: Op, args: Any) -> Value:
-        first = args[0]
-        if isinstance(first, Undefined):
-            return first
-        if op.name in ("&&", "||", "?:"):
-            truth = self.truth(first, op)
-            if op.name == "?:":
-                return args[1] if truth else args[2]
-            if truth == (op.name == "||"):
-                return int(truth)
-            return args[1] if isinstance(args[1], Undefined) else int(self.truth(args[1], op))
-        for arg in args[1:]:
-            if isinstance(arg, Undefined):
+    def _compute(self, op: Op, *args: Value) -> Value:
+        for arg in args:
+            if type(arg) is Undefined:
                 return arg
         return self._arithmetic(op, *args)
+
+    def _choose(self, op: Op, first: Value, *rest: Value) -> Value:
+        if isinstance(first, Undefined):
+            return first
+        truth = self.truth(first, op)
+        if op.name == "?:":
+            return rest[0] if truth else rest[1]
+        if truth == (op.name == "||"):
+            return int(truth)
+        return rest[0] if isinstance(rest[0], Undefined) else int(self.truth(rest[0], op))
 
     def truth(self, value: Value, op: Op) -> bool:
         """Whether a condition holds: it is not zero."""

@@ -118,10 +118,29 @@ def pitches(shape: tuple[int, ...], pad: tuple[int, ...] = ()) -> tuple[int, ...
     return tuple(reversed(steps))
 
 
-def is_one_to_one(swizzle: Swizzle, size: int) -> bool:
-    """Whether the map keeps offsets 0..size-1 in that range (it is then a permutation of them)."""
-    moved = swizzle.target_mask
-    # Only offsets near the end can leave: those whose aligned block of the moved bits is cut by `size`.
-    block = 1 << moved.bit_length() if moved else 1
-    start = size - size % block
-    return all(swizzle(offset) < size for offset in range(start, size))
+def escape(swizzle: Swizzle, size: int) -> int | None:
+    """An offset below `size` that the map sends to `size` or beyond, or None: it then permutes 0..size-1.
+
+    The range is cut into at most 31 aligned blocks of 2^k offsets. In a block the low k bits are free and the largest
+    image is found bit by bit, so the answer takes no enumeration.
+    """
+    for free in range(size.bit_length()):
+        if size >> free & 1:
+            worst = _largest_image(swizzle, ((size >> free) ^ 1) << free, free)
+            if swizzle(worst) >= size:
+                return worst
+    return None
+
+
+def _largest_image(swizzle: Swizzle, start: int, free: int) -> int:
+    """The offset in start .. start + 2^free - 1 with the largest image."""
+    offset = start | ((1 << free) - 1)
+    for bit in range(swizzle.bits):
+        source = swizzle.base + max(0, swizzle.shift) + bit
+        target = source - swizzle.shift
+        # A target bit that is free is chosen to come out 1; one that is fixed comes out 1 if its source is free.
+        chosen, other = (target, source) if target < free else (source, target)
+        if chosen < free:
+            offset &= ~(1 << chosen)
+            offset |= (1 ^ (offset >> other & 1)) << chosen
+    return offset

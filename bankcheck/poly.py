@@ -57,9 +57,12 @@ def _terms(number: Number) -> Mapping[Monomial, int]:
 
 def add(one: Number, other: Number, scale: int = 1) -> Number:
     """one + scale * other."""
-    if isinstance(one, int) and isinstance(other, int):
-        return one + scale * other
-    total = dict(_terms(one))
+    if isinstance(other, int):
+        if isinstance(one, int):
+            return one + scale * other
+        if not other:
+            return one
+    total: dict[Monomial, int] = dict(_terms(one))
     for monomial, c in _terms(other).items():
         total[monomial] = total.get(monomial, 0) + scale * c
     return _number(total)

@@ -99,11 +99,11 @@ class BoxArithmetic:
         self._atoms: dict[str, set[str]] = {}
 
     def __call__(self, op: Op, *args: Number) -> Number | Undefined:
-        known = [arg for arg in args if isinstance(arg, int)]
-        if len(known) == len(args):
-            result: int | Undefined = expr.apply(op, *known)
-            return result
-        return self._OPERATIONS[op.name](self, op, *args)
+        for arg in args:
+            if type(arg) is not int:
+                return self._OPERATIONS[op.name](self, op, *args)
+        result: int | Undefined = expr.apply(op, *args)  # type: ignore[arg-type]
+        return result
 
     # Facts about numbers
 
@@ -268,7 +268,11 @@ class BoxArithmetic:
         both = self._and(one, other, op.ctype)
         if op.name == "&":
             return both
-        return poly.add(poly.add(one, other), both, -1 if op.name == "|" else -2)
+        scale = -1 if op.name == "|" else -2
+        if isinstance(both, int):
+            one, other = (one, other) if isinstance(one, Poly) else (other, one)
+            return poly.add(one, poly.add(other, both, scale))
+        return poly.add(poly.add(one, other), both, scale)
 
     def _and(self, one: Number, other: Number, ctype: CInt) -> Number:
         if isinstance(one, int):
@@ -302,9 +306,10 @@ class BoxArithmetic:
         if not ctype.signed and mask >> (ctype.bits - 1):
             return poly.add(number, self._masked(number, ~mask & ctype.high, ctype), -1)
         size = 1 << mask.bit_length()
-        low, high = self.bounds(number)
-        if mask == size - 1 and low >= 0 and high < size:
-            return number
+        if mask == size - 1:
+            low, high = self.bounds(number)
+            if low >= 0 and high < size:
+                return number
         return self.need_residue(number, size) & mask
 
     def _compare(self, op: Op, one: Number, other: Number) -> int:

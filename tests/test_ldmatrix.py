@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -16,10 +15,8 @@ from bankcheck.banks import count_wavefronts
 from bankcheck.commands.ldmatrix import command
 from bankcheck.errors import BankcheckError
 from bankcheck.layout import Swizzle
-from bankcheck.matrices import ldmatrix
-from bankcheck.swizzlefacts import escape
-
-GOLDENS = Path(__file__).parent / "goldens"
+from bankcheck.matrix.model import ldmatrix
+from bankcheck.matrix.swizzlefacts import escape
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -487,19 +484,15 @@ def test_json_has_the_fields_of_the_report():
         ("places", "--rows 12 --col 8*(q+lane%8) --arch sm_80"),
     ],
 )
-def test_golden(name, arguments):
+def test_golden(name, arguments, golden):
     text = run(*arguments.split())[1]
     assert all(len(line) <= 80 for line in text.splitlines())
-    path = GOLDENS / f"ldmatrix_{name}.txt"
-    if not path.exists():
-        path.write_text(text)
-        pytest.fail(f"{path.name} was missing: written now, look at it")
-    assert text == path.read_text()
+    golden(f"ldmatrix_{name}.txt", text)
 
 
 def test_start_up_is_light():
     code = (
-        "import sys; from bankcheck.matrices import ldmatrix; import bankcheck.report.ldmatrix; ldmatrix().fixes; "
+        "import sys; from bankcheck.matrix.model import ldmatrix; import bankcheck.report.ldmatrix; ldmatrix().fixes; "
         "print([m for m in ('sympy', 'numpy', 'rich', 'tree_sitter') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

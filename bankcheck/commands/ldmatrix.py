@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from bankcheck.commands.common import ARCH, FORMAT, integers
-from bankcheck.matrices import ldmatrix
+from bankcheck.matrix.model import ldmatrix
 from bankcheck.report.ldmatrix import to_json, to_text
 
 

@@ -49,7 +49,7 @@ def report(analysis: Analysis, fixes: tuple[Fix, ...]) -> Iterator[str]:
             yield faint(f"      {fix.note}")
     yield ""
     yield from _wrapped("assumed: ", list(analysis.assumptions))
-    yield from _wrapped("by: ", [*analysis.laws])
+    yield from _wrapped("law: ", list(analysis.laws))
     yield faint(
         f"rule: {access.rule.source}"
         if access.space == "shared"
@@ -62,7 +62,7 @@ def _verdict(case: Case, space: str) -> str:
         return bad(case.fault)
     if case.wavefronts is None:
         assert isinstance(case.traffic, Traffic)
-        return f"not predicted: {case.traffic.reason}"
+        return "\n".join(textwrap.wrap(f"not predicted: {case.traffic.reason}", WIDTH))
     count = plural(case.wavefronts, "sector" if space == "global" else "wavefront")
     count = count if case.exact else f"at most {count}"
     if not case.excess:

@@ -44,7 +44,7 @@ def derivation(analysis: Analysis) -> Iterator[str]:
 def _groups_text(traffic: Traffic) -> str:
     rule, served = traffic.rule, traffic.served_groups
     counted = "requesting lanes" if rule.counts == "lanes" else "distinct words"
-    text = f"{_lanes(served)}; a group costs the most {counted} in one bank"
+    text = f"{_lanes(served)}; a group costs its busiest bank's {counted}"
     if rule.multiplier > 1:
         text += f", times {rule.multiplier}"
     if traffic.merged:

@@ -8,10 +8,10 @@ from itertools import groupby
 from textwrap import wrap
 from typing import Any
 
-from bankcheck.fragment import Holder, RowDetail
-from bankcheck.matrices import MatrixReport, Segment, Variant
-from bankcheck.swizzlefacts import SwizzleFacts
-from bankcheck.tile import Tile
+from bankcheck.matrix.fragment import Holder, RowDetail
+from bankcheck.matrix.model import MatrixReport, Segment, Variant
+from bankcheck.matrix.swizzlefacts import SwizzleFacts
+from bankcheck.matrix.tile import Tile
 
 WIDTH = 80
 

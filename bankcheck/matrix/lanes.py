@@ -17,10 +17,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from bankcheck.errors import BankcheckError
-from bankcheck.tile import Tile
+from bankcheck.matrix.tile import Tile
 
 if TYPE_CHECKING:
-    from bankcheck.laneindex import LaneIndex
+    from bankcheck.matrix.laneindex import LaneIndex
 
 MAX_REQUESTS = 4096
 """Twice what the largest shared memory (227 KiB) holds."""
@@ -90,7 +90,8 @@ def _rest(tile: Tile, height: int, width: int) -> list[str]:
 
 
 def _parsed(text: str, option: str, tile: Tile) -> LaneIndex:
-    from bankcheck.laneindex import parse_index  # only expressions need the parser: the usual places start without it
+    # Only expressions need the parser: the usual places start without it.
+    from bankcheck.matrix.laneindex import parse_index
 
     return parse_index(text, option, {"rows": tile.rows, "cols": tile.cols})
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bankcheck.hardware import ROW_BYTES
-from bankcheck.layout import Swizzle
-from bankcheck.tile import SEGMENT_BYTES, Tile
+from bankcheck.layout import Swizzle, escape
+from bankcheck.matrix.tile import SEGMENT_BYTES, Tile
 
 _SEGMENT_BITS = SEGMENT_BYTES.bit_length() - 1
 _LINE_BITS = ROW_BYTES.bit_length() - 1
@@ -79,34 +79,6 @@ def keeps_segments(swizzle: Swizzle, storage_bytes: int) -> bool:
     source = _effective_source(swizzle, storage_bytes)
     target = source >> swizzle.shift if swizzle.shift >= 0 else source << -swizzle.shift
     return (source | target) % SEGMENT_BYTES == 0
-
-
-def escape(swizzle: Swizzle, size: int) -> int | None:
-    """An offset below `size` that the map sends to `size` or beyond, or None: it then permutes 0..size-1.
-
-    The range is cut into at most 31 aligned blocks of 2^k offsets. In a block the low k bits are free and the largest
-    image is found bit by bit, so the answer takes no enumeration.
-    """
-    for free in range(size.bit_length()):
-        if size >> free & 1:
-            worst = _largest_image(swizzle, ((size >> free) ^ 1) << free, free)
-            if swizzle(worst) >= size:
-                return worst
-    return None
-
-
-def _largest_image(swizzle: Swizzle, start: int, free: int) -> int:
-    """The offset in start .. start + 2^free - 1 with the largest image."""
-    offset = start | ((1 << free) - 1)
-    for bit in range(swizzle.bits):
-        source = swizzle.base + max(0, swizzle.shift) + bit
-        target = source - swizzle.shift
-        # A target bit that is free is chosen to come out 1; one that is fixed comes out 1 if its source is free.
-        chosen, other = (target, source) if target < free else (source, target)
-        if chosen < free:
-            offset &= ~(1 << chosen)
-            offset |= (1 ^ (offset >> other & 1)) << chosen
-    return offset
 
 
 def _effective_source(swizzle: Swizzle, size: int) -> int:

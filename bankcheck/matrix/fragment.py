@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bankcheck.lanes import Place
-from bankcheck.tile import BANK_GROUPS, SEGMENT_BYTES, Tile
+from bankcheck.matrix.lanes import Place
+from bankcheck.matrix.tile import BANK_GROUPS, SEGMENT_BYTES, Tile
 
 
 @dataclass(frozen=True, slots=True)

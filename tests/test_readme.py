@@ -1,0 +1,43 @@
+"""The README's console blocks are real: each command is run and its output compared."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parent.parent / "README.md"
+BLOCKS = re.findall(r"```console\n\$ (.+?)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize(("command", "shown"), BLOCKS, ids=[command for command, _ in BLOCKS])
+def test_console_block(command: str, shown: str, tmp_path: Path) -> None:
+    run = f"{shlex.quote(sys.executable)} -m bankcheck"
+    done = subprocess.run(
+        re.sub(r"\bbankcheck\b", run, command),
+        shell=True,
+        capture_output=True,
+        text=True,
+        cwd=README.parent,
+        check=False,
+    )
+    assert (done.stderr, done.stdout) == ("", shown)
+
+
+def test_there_are_blocks() -> None:
+    assert len(BLOCKS) >= 4
+
+
+def test_python_block() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, object] = {}
+    for line in code.splitlines():
+        if "  #" in line:
+            expression, _, value = line.rpartition("#")
+            assert str(eval(expression, names)) == value.strip(), line
+        else:
+            exec(line, names)
