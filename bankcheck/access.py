@@ -91,7 +91,7 @@ def read_access(text: str, options: Options) -> Access:
     rule = rule_for_op(op, nbytes, place.ctype, options.space)
     swizzle = _swizzle_bytes(options, place, nbytes)
     offset = swizzle.node(place.offset_bytes) if swizzle else place.offset_bytes
-    where = read_integer(options.where, scope) if options.where else Const(1)
+    where = read_integer(options.where, scope) if options.where is not None else Const(1)
     if 0 < 8 * rule.matrices < WARP_LANES:  # the other lanes of ldmatrix.x1 and .x2 may point anywhere
         where = expr.binary("&&", expr.binary("<", Symbol("lane"), Const(8 * rule.matrices)), where)
     assumptions = list(dict.fromkeys(scope.assumptions))

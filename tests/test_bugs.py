@@ -46,3 +46,23 @@ def test_long_products_end_soon(index: str) -> None:
     analysis = bankcheck.analyze(f"s[{index}]")
     assert time.perf_counter() - started < 20  # it was minutes
     assert analysis.basis == "computed" and "multiplies too many unknowns" in analysis.not_proved
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["s[/* column */ tx]", "s[tx // column\n]", "s[min(/* a */ tx, 31)]", "s[(/* b */ tx)]", "(/* c */ s)[tx]",
+     "*static_cast<float* /* d */>(&s[tx])", "s[sizeof(/* e */ float) * tx / 4]", "/* f */ s[tx]", "s[tx] // g"],
+)  # fmt: skip
+def test_comments_anywhere(expression: str) -> None:
+    assert bankcheck.analyze(f"__shared__ float s[256]; {expression}").wavefronts == 1
+
+
+@pytest.mark.parametrize("expression", ["(tile[tx])[ty]", "((tile)[tx])[ty]", "((tile[tx])[ty])"])
+def test_parentheses_around_part_of_an_access(expression: str) -> None:
+    assert bankcheck.analyze(expression).wavefronts == bankcheck.analyze("tile[tx][ty]").wavefronts == 32
+
+
+@pytest.mark.parametrize("options", [{"dtype": ""}, {"dtype": "void"}, {"dtype": "int x"}, {"where": ""}])
+def test_empty_and_meaningless_options_are_refused(options: dict[str, str]) -> None:
+    with pytest.raises(bankcheck.BankcheckError):
+        bankcheck.analyze("s[tx]", **options)
