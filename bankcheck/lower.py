@@ -106,6 +106,12 @@ class Lowering:
 
     def _number_literal(self, node: Tree, pointer: bool) -> Entity:
         text = self.snippet.source(node).replace("'", "")
+        if text[0] in "+-":  # the grammar takes a sign into the literal; in C it is an operator
+            literal = self._literal(text[1:].lstrip(), node)
+            return literal if text[0] == "+" else expr.unary("neg", literal, self.snippet.span(node))
+        return self._literal(text, node)
+
+    def _literal(self, text: str, node: Tree) -> Node:
         digits = text.rstrip(_NUMBER_SUFFIX)
         suffix = text[len(digits) :].lower()
         if len(digits) > 70:

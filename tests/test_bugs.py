@@ -66,3 +66,24 @@ def test_parentheses_around_part_of_an_access(expression: str) -> None:
 def test_empty_and_meaningless_options_are_refused(options: dict[str, str]) -> None:
     with pytest.raises(bankcheck.BankcheckError):
         bankcheck.analyze("s[tx]", **options)
+
+
+@pytest.mark.parametrize(
+    ("literal", "equals"),
+    [
+        ("-8u", "4294967288u"),
+        ("-1u", "0xffffffff"),
+        ("-010", "0 - 8"),
+        ("-0x10", "0 - 16"),
+        ("-0b11", "0 - 3"),
+        ("-3000000000", "0 - 3000000000"),
+        ("-1ull", "18446744073709551615ull"),
+        ("+7u", "7u"),
+        ("- 8u", "4294967288u"),
+    ],
+)
+def test_signed_literals(literal: str, equals: str) -> None:
+    """A sign is an operator, so -8u is 4294967288; `where` is 32 active lanes exactly if both are equal."""
+    for condition in (f"({literal}) == ({equals})", f"sizeof({literal}) == sizeof({equals})"):
+        assert bankcheck.analyze("s[4 * tx]", where=condition).wavefronts == 4
+    assert bankcheck.analyze("s[4 * tx]", where=f"({literal}) != ({equals})").wavefronts == 0
