@@ -13,7 +13,7 @@ from bankcheck import expr
 from bankcheck.ctype import ArrayType, Record, Type, name_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Symbol
-from bankcheck.hardware import RULES, Rule, arch_note, rule_for
+from bankcheck.hardware import RULES, WARP_LANES, Rule, arch_note, rule_for
 from bankcheck.launch import LANE_NAMES, Block
 from bankcheck.layout import Swizzle, escape
 from bankcheck.lower import Lowering
@@ -91,7 +91,9 @@ def read_access(text: str, options: Options) -> Access:
     rule = rule_for_op(op, nbytes, place.ctype, options.space)
     swizzle = _swizzle_bytes(options, place, nbytes)
     offset = swizzle.node(place.offset_bytes) if swizzle else place.offset_bytes
-    where = read_integer(options.where, scope) if options.where else Const(1)
+    where = read_integer(options.where, scope) if options.where is not None else Const(1)
+    if 0 < 8 * rule.matrices < WARP_LANES:  # the other lanes of ldmatrix.x1 and .x2 may point anywhere
+        where = expr.binary("&&", expr.binary("<", Symbol("lane"), Const(8 * rule.matrices)), where)
     assumptions = list(dict.fromkeys(scope.assumptions))
     used = expr.symbols_of(offset, where)
     if options.block is None and used.keys() & {"lane"} != used.keys() & set(LANE_NAMES):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from bankcheck.access import Access, read_access
@@ -14,13 +15,15 @@ from bankcheck.conditions import Cell, describe
 from bankcheck.ctype import name_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.options import options_from
-from bankcheck.proof import Outcome, Proof, prove
+from bankcheck.proof import MAX_BOXES, Outcome, Proof, prove
 from bankcheck.sectors import Sectors, count_sectors
 from bankcheck.symbolic import Box, Unknown
 from bankcheck.warps import domain_of, enumerate_points, lane_offsets, symbolic_request, with_sums_as_unknowns
 
-SAMPLES = 32
-"""Values of each unknown that are tried where no proof is found."""
+MAX_SAMPLES = 32
+"""Values of each unknown that are tried where no proof is found, as long as they are few points altogether."""
+MAX_TRIED = 512
+"""Points that are tried where no proof is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,36 +125,38 @@ def analyze(expression: str, **options: Any) -> Analysis:
     return analyze_access(read_access(expression, options_from(**options)))
 
 
-def analyze_access(access: Access) -> Analysis:
-    """Analyse an access that has been read already."""
+def analyze_access(access: Access, max_boxes: int = MAX_BOXES) -> Analysis:
+    """Analyse an access that has been read already; `max_boxes` bounds the work of a proof."""
     symbols, domain = access.free_symbols, domain_of(access)
     if not symbols:
         outcomes = list(enumerate_points(access, domain))
         return Analysis(access, _cases(access, outcomes, domain, strict=True), "computed", (), "", ())
-    proof = _proof(access, domain)
+    proof = _proof(access, domain, max_boxes)
     if not proof.failure:
         cases = _cases(access, proof.outcomes, domain, strict=False)
         return Analysis(access, cases, "proved", tuple(proof.laws), "", tuple(symbols))
-    tried = {name: Unknown(max(domain[name].low, 0), SAMPLES - 1) for name in symbols}
+    others = prod(known.count for name, known in domain.items() if name not in symbols and name != access.base)
+    samples = max(2, min(MAX_SAMPLES, int((MAX_TRIED / others) ** (1 / len(symbols)))))
+    tried = {name: Unknown(0, samples - 1) for name in symbols}
     domain = {**domain, **tried}
     cases = _cases(access, list(enumerate_points(access, domain)), domain, strict=False)
     values = ", ".join(f"{name} = {known.low}..{known.high}" for name, known in tried.items())
     return Analysis(access, cases, "computed", (), f"{proof.failure}; only {values} were tried", tuple(symbols))
 
 
-def _proof(access: Access, domain: Box) -> Proof:
+def _proof(access: Access, domain: Box, max_boxes: int) -> Proof:
     """A proof, first with sums of unknowns taken as one: where the count is the same throughout, that is enough."""
     request = symbolic_request(access)
     simpler = with_sums_as_unknowns(request)
     if simpler is not None:
-        proof = prove(simpler[0], {**domain, **simpler[1]})
+        proof = prove(simpler[0], {**domain, **simpler[1]}, max_boxes)
         if not proof.failure and len({_key(_counted(access, outcome)) for outcome in proof.outcomes}) == 1:
             point = {name: known.nearest_zero() for name, known in domain.items()}
             offsets, undefined = lane_offsets(access, point)
             if not undefined and any(offset is not None for offset in offsets):
                 whole = Outcome(domain, tuple(None if at is None else at + point[access.base] for at in offsets))
                 return replace(proof, outcomes=[replace(whole, exact=proof.outcomes[0].exact)])
-    return prove(request, domain)
+    return prove(request, domain, max_boxes)
 
 
 def _cases(access: Access, outcomes: list[Outcome], domain: Box, strict: bool) -> tuple[Case, ...]:

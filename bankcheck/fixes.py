@@ -21,6 +21,10 @@ from bankcheck.options import Options
 from bankcheck.warps import lane_offsets
 
 MAX_SWIZZLE_BITS = 5
+MAX_CANDIDATES = 3
+"""Candidates of one kind that are analysed in full."""
+MAX_BOXES = 100
+"""A candidate that needs a longer proof is not offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class Fix:
 
 def propose(analysis: Analysis, options: Options) -> tuple[Fix, ...]:
     """Fixes for an analysis with excess, made from the same text and options; empty where none helps."""
-    if not analysis.excess or not isinstance(analysis.worst.traffic, Traffic):
+    if not analysis.excess or analysis.not_proved or not isinstance(analysis.worst.traffic, Traffic):
         return ()
     plain = replace(options, pad=(), swizzle=None, swizzle_xor=False, swizzle_unit="element")
     found = []
@@ -66,10 +70,12 @@ def _sample(analysis: Analysis, options: Options) -> list[int | None]:
 
 
 def _analysed(analysis: Analysis, options: Options) -> Analysis | None:
+    """The analysis of the changed layout; None if it is refused, or known for fewer values than the original."""
     try:
-        return analyze_access(read_access(analysis.access.text, options))
+        changed = analyze_access(read_access(analysis.access.text, options), MAX_BOXES)
     except BankcheckError:
         return None
+    return None if changed.not_proved else changed
 
 
 def _paddings(analysis: Analysis, plain: Options) -> Iterator[Fix]:
@@ -87,7 +93,7 @@ def _paddings(analysis: Analysis, plain: Options) -> Iterator[Fix]:
         if not any(at is not None and at % access.bytes_per_lane for at in moved):
             trials.append((count_wavefronts(access.rule, moved).wavefronts or 0, extra))
     least = min(trials, default=(0, 0))[0]
-    for _, extra in [trial for trial in trials if trial[0] == least][:4]:
+    for _, extra in [trial for trial in trials if trial[0] == least][:MAX_CANDIDATES]:
         padded = _analysed(analysis, replace(plain, pad=(extra,)))
         if padded is not None:
             wide = types.array(element, (*shape[:-1], shape[-1] + extra))
@@ -117,7 +123,7 @@ def _swizzles(analysis: Analysis, plain: Options) -> Iterator[Fix]:
                 moved = tuple(None if at is None else in_bytes(at) for at in offsets)
                 trials.append((count_wavefronts(access.rule, moved).wavefronts or 0, bits, base, shift))
     least = min(trials)[0]
-    for _, bits, base, shift in sorted(trial for trial in trials if trial[0] == least)[:6]:
+    for _, bits, base, shift in sorted(trial for trial in trials if trial[0] == least)[:MAX_CANDIDATES]:
         swizzle = Swizzle(bits, base, shift)
         swizzled = _analysed(analysis, replace(plain, swizzle=swizzle))
         if swizzled is not None:

@@ -106,6 +106,12 @@ class Lowering:
 
     def _number_literal(self, node: Tree, pointer: bool) -> Entity:
         text = self.snippet.source(node).replace("'", "")
+        if text[0] in "+-":  # the grammar takes a sign into the literal; in C it is an operator
+            literal = self._literal(text[1:].lstrip(), node)
+            return literal if text[0] == "+" else expr.unary("neg", literal, self.snippet.span(node))
+        return self._literal(text, node)
+
+    def _literal(self, text: str, node: Tree) -> Node:
         digits = text.rstrip(_NUMBER_SUFFIX)
         suffix = text[len(digits) :].lower()
         if len(digits) > 70:
@@ -139,8 +145,7 @@ class Lowering:
     # Structure
 
     def _parenthesized_expression(self, node: Tree, pointer: bool) -> Entity:
-        inner = [child for child in node.named_children if child.type != "comment"]
-        return self.entity(inner[0], pointer=pointer)
+        return self.entity(_parts(node)[0], pointer=pointer)
 
     def _comma_expression(self, node: Tree, pointer: bool) -> Entity:
         self.entity(_field(node, "left"))
@@ -190,7 +195,7 @@ class Lowering:
 
     def _subscript_expression(self, node: Tree, pointer: bool) -> Entity:
         base = self.entity(_field(node, "argument"), pointer=True)
-        indices = _field(node, "indices").named_children
+        indices = _parts(_field(node, "indices"))
         if len(indices) != 1:
             raise self.error("one index in each pair of brackets", node)
         index = self.integer(indices[0])
@@ -272,7 +277,7 @@ class Lowering:
         if ctype_node is not None:
             return Const(size_of(self.type_at(ctype_node)), expr.ULONG)
         value = _field(node, "value")
-        inner = value.named_children[0] if value.type == "parenthesized_expression" else value
+        inner = _parts(value)[0] if value.type == "parenthesized_expression" else value
         name = self.snippet.source(inner)
         if inner.type == "identifier" and self.scope.variable(name, self.snippet.span(inner)) is None:
             return Const(size_of(self._named(name, inner)), expr.ULONG)
@@ -282,12 +287,12 @@ class Lowering:
         return Const(8 if isinstance(entity, Address) else entity.ctype.size, expr.ULONG)
 
     def _call_expression(self, node: Tree, pointer: bool) -> Entity:
-        function, arguments = _field(node, "function"), _field(node, "arguments").named_children
+        function, arguments = _field(node, "function"), _parts(_field(node, "arguments"))
         name, span = self.snippet.source(function), self.snippet.span(node)
         if function.type == "template_function":
             base = self.snippet.source(_field(function, "name"))
             if base in ("static_cast", "reinterpret_cast", "const_cast") and len(arguments) == 1:
-                target = _field(function, "arguments").named_children[0]
+                target = _parts(_field(function, "arguments"))[0]
                 return self._converted(self.type_at(target), arguments[0], node)
         is_type = function.type in ("primitive_type", "sized_type_specifier")
         if len(arguments) == 1 and (is_type or self.scope.named_type(name) is not None):
@@ -321,16 +326,23 @@ def _field(node: Tree, name: str) -> Tree:
     return child
 
 
+def _parts(node: Tree) -> list[Tree]:
+    """What stands between the brackets of a node, comments aside."""
+    return [child for child in node.named_children if child.type != "comment"]
+
+
 def _operator(node: Tree) -> str:
     child = node.child_by_field_name("operator")
     return child.type if child is not None else ""
 
 
 def _subscripts_above(node: Tree) -> int:
-    """How many subscripts are applied to a name: 2 in tile[i][j]."""
+    """How many subscripts are applied to a name: 2 in tile[i][j] and in (tile[i])[j]."""
     count = 0
-    while node.parent is not None and node.parent.type == "subscript_expression":
-        if node.parent.child_by_field_name("argument") != node:
-            break
-        node, count = node.parent, count + 1
+    while node.parent is not None and node.parent.type in ("subscript_expression", "parenthesized_expression"):
+        if node.parent.type == "subscript_expression":
+            if node.parent.child_by_field_name("argument") != node:
+                break
+            count += 1
+        node = node.parent
     return count

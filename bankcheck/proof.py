@@ -85,8 +85,11 @@ class Proof:
     failure: str = ""
 
 
-def prove(request: Request, box: Box) -> Proof:
-    """Cover `box`, which gives every uniform symbol of the request its range, with boxes of constant count."""
+def prove(request: Request, box: Box, max_boxes: int = MAX_BOXES) -> Proof:
+    """Cover `box`, which gives every uniform symbol of the request its range, with boxes of constant count.
+
+    Gives up, with the reason in `failure`, when more than `max_boxes` boxes would be looked at.
+    """
     proof = Proof()
     laws: dict[str, None] = {}
     lane_values = _lane_values(request)
@@ -94,8 +97,8 @@ def prove(request: Request, box: Box) -> Proof:
     while pending:
         current = pending.pop()
         tried += 1
-        if tried > MAX_BOXES:
-            proof.failure = f"more than {MAX_BOXES} cases would have to be told apart"
+        if tried > max_boxes:
+            proof.failure = f"more than {max_boxes} cases would have to be told apart"
             return proof
         try:
             proof.outcomes.append(_judge(request, current, lane_values))

@@ -62,7 +62,9 @@ class AccessScope:
 
     def implicit_array(self, name: str, subscripts: int, span: Span) -> Array | None:
         """An array that is only used: its type from --dtype and --shape, or assumed."""
-        element = types.type_named(self.options.dtype or "float")
+        element = types.type_named("float" if self.options.dtype is None else self.options.dtype)
+        if element == types.VOID:
+            raise BankcheckError("--dtype void: nothing has that type")
         shape = self.options.shape
         if shape is None:
             if subscripts > 2:

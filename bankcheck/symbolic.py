@@ -22,6 +22,10 @@ from bankcheck.expr import CInt, Op, Undefined
 from bankcheck.poly import Number, Poly
 
 MAX_MODULUS = 4096
+MAX_TERMS, MAX_DEGREE = 32, 8
+"""A product of more terms, or of a higher degree, is not followed."""
+FEW = 64
+"""An unknown with at most this many values left may be split into single values instead of residues."""
 ENUMERABLE = 1024
 """An unknown with at most this many values left may be split into single values."""
 
@@ -154,7 +158,14 @@ class BoxArithmetic:
             modulus = self.box[name].modulus * factor
             if modulus <= MAX_MODULUS:
                 raise Split(name, why, modulus=modulus)
+        for name in names:
+            if self.box[name].count <= FEW:
+                self._halve(name, why)
         raise Undecided(f"'{monomial[0]}' would have to be known modulo more than {MAX_MODULUS}")
+
+    def _halve(self, name: str, why: str) -> NoReturn:
+        known = self.box[name]
+        raise Split(name, why, at=known.low + (known.count + 1) // 2 * known.modulus)
 
     def _linear(self, number: Poly) -> tuple[str, int, int] | None:
         """(symbol, slope, constant) if the number is linear in one symbol."""
@@ -184,8 +195,7 @@ class BoxArithmetic:
                 names = names | inner
         left = sorted((self.box[name].count, name) for name in names if name in self.box)
         if left and left[0][0] <= ENUMERABLE:
-            known = self.box[left[0][1]]
-            raise Split(left[0][1], why, at=known.low + (known.count + 1) // 2 * known.modulus)
+            self._halve(left[0][1], why)
         raise Undecided(f"it depends on where {' and '.join(sorted(n for _, n in left))} meet")
 
     # Operations
@@ -197,7 +207,12 @@ class BoxArithmetic:
         return poly.add(number, 1 << ctype.bits) if self.is_negative(number, "sign") else number
 
     def _ring(self, op: Op, one: Number, other: Number) -> Number:
-        return poly.multiply(one, other) if op.name == "*" else poly.add(one, other, 1 if op.name == "+" else -1)
+        if op.name != "*":
+            return poly.add(one, other, 1 if op.name == "+" else -1)
+        product = poly.multiply(one, other)
+        if isinstance(product, Poly) and (len(product.terms) > MAX_TERMS or max(map(len, product.terms)) > MAX_DEGREE):
+            raise Undecided("it multiplies too many unknowns")
+        return product
 
     def _negated(self, op: Op, number: Number) -> Number:
         return poly.add(0 if op.name == "neg" else -1, number, -1)
