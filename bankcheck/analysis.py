@@ -15,9 +15,9 @@ from bankcheck.conditions import Cell, describe
 from bankcheck.ctype import name_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.options import options_from
-from bankcheck.proof import MAX_BOXES, Outcome, Proof, prove
+from bankcheck.proof import Outcome, Proof, prove
 from bankcheck.sectors import Sectors, count_sectors
-from bankcheck.symbolic import Box, Unknown
+from bankcheck.symbolic import Box, Effort, Unknown
 from bankcheck.warps import domain_of, enumerate_points, lane_offsets, symbolic_request, with_sums_as_unknowns
 
 MAX_SAMPLES = 32
@@ -125,15 +125,16 @@ def analyze(expression: str, **options: Any) -> Analysis:
     return analyze_access(read_access(expression, options_from(**options)))
 
 
-def analyze_access(access: Access, max_boxes: int = MAX_BOXES) -> Analysis:
-    """Analyse an access that has been read already; `max_boxes` bounds the work of a proof."""
+def analyze_access(access: Access, effort: Effort | None = None) -> Analysis:
+    """Analyse an access that has been read already; `effort` bounds the work of a proof."""
     symbols, domain = access.free_symbols, domain_of(access)
     if not symbols:
         outcomes = list(enumerate_points(access, domain))
         return Analysis(access, _cases(access, outcomes, domain, strict=True), "computed", (), "", ())
-    proof = _proof(access, domain, max_boxes)
+    proof = _proof(access, domain, effort or Effort())
     if not proof.failure:
         cases = _cases(access, proof.outcomes, domain, strict=False)
+        access = replace(access, assumptions=(*access.assumptions, *proof.assumptions))
         return Analysis(access, cases, "proved", tuple(proof.laws), "", tuple(symbols))
     others = prod(known.count for name, known in domain.items() if name not in symbols and name != access.base)
     samples = max(2, min(MAX_SAMPLES, int((MAX_TRIED / others) ** (1 / len(symbols)))))
@@ -144,19 +145,19 @@ def analyze_access(access: Access, max_boxes: int = MAX_BOXES) -> Analysis:
     return Analysis(access, cases, "computed", (), f"{proof.failure}; only {values} were tried", tuple(symbols))
 
 
-def _proof(access: Access, domain: Box, max_boxes: int) -> Proof:
+def _proof(access: Access, domain: Box, effort: Effort) -> Proof:
     """A proof, first with sums of unknowns taken as one: where the count is the same throughout, that is enough."""
     request = symbolic_request(access)
     simpler = with_sums_as_unknowns(request)
     if simpler is not None:
-        proof = prove(simpler[0], {**domain, **simpler[1]}, max_boxes)
+        proof = prove(simpler[0], {**domain, **simpler[1]}, effort)
         if not proof.failure and len({_key(_counted(access, outcome)) for outcome in proof.outcomes}) == 1:
             point = {name: known.nearest_zero() for name, known in domain.items()}
             offsets, undefined = lane_offsets(access, point)
             if not undefined and any(offset is not None for offset in offsets):
                 whole = Outcome(domain, tuple(None if at is None else at + point[access.base] for at in offsets))
                 return replace(proof, outcomes=[replace(whole, exact=proof.outcomes[0].exact)])
-    return prove(request, domain, max_boxes)
+    return prove(request, domain, effort)
 
 
 def _cases(access: Access, outcomes: list[Outcome], domain: Box, strict: bool) -> tuple[Case, ...]:

@@ -18,12 +18,13 @@ from bankcheck.errors import BankcheckError
 from bankcheck.hardware import ROW_BYTES
 from bankcheck.layout import Swizzle
 from bankcheck.options import Options
+from bankcheck.symbolic import Effort
 from bankcheck.warps import lane_offsets
 
 MAX_SWIZZLE_BITS = 5
 MAX_CANDIDATES = 3
 """Candidates of one kind that are analysed in full."""
-MAX_BOXES = 100
+OPERATIONS = 80_000
 """A candidate that needs a longer proof is not offered."""
 
 
@@ -72,7 +73,7 @@ def _sample(analysis: Analysis, options: Options) -> list[int | None]:
 def _analysed(analysis: Analysis, options: Options) -> Analysis | None:
     """The analysis of the changed layout; None if it is refused, or known for fewer values than the original."""
     try:
-        changed = analyze_access(read_access(analysis.access.text, options), MAX_BOXES)
+        changed = analyze_access(read_access(analysis.access.text, options), Effort(OPERATIONS))
     except BankcheckError:
         return None
     return None if changed.not_proved else changed

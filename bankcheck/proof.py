@@ -22,9 +22,9 @@ from bankcheck import poly
 from bankcheck.expr import Evaluator, Lanes, Node, Op, Symbol, Undefined, symbols_of
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
 from bankcheck.poly import Number, Poly
-from bankcheck.symbolic import Box, BoxArithmetic, Split, Undecided, cut
+from bankcheck.symbolic import Box, BoxArithmetic, Effort, Split, Undecided, cut
 
-MAX_BOXES = 1500
+NO_WRAP = "unsigned index arithmetic does not wrap past 2^32"
 
 LAWS = {
     "shift": "uniform shift: adding one multiple of 4 bytes to every lane only rotates the banks",
@@ -82,26 +82,27 @@ class Proof:
 
     outcomes: list[Outcome] = field(default_factory=list)
     laws: list[str] = field(default_factory=list)
+    assumptions: list[str] = field(default_factory=list)
     failure: str = ""
 
 
-def prove(request: Request, box: Box, max_boxes: int = MAX_BOXES) -> Proof:
+def prove(request: Request, box: Box, effort: Effort | None = None) -> Proof:
     """Cover `box`, which gives every uniform symbol of the request its range, with boxes of constant count.
 
-    Gives up, with the reason in `failure`, when more than `max_boxes` boxes would be looked at.
+    Gives up, with the reason in `failure`, when that takes more work than `effort` has left.
     """
+    effort = effort or Effort()
     proof = Proof()
     laws: dict[str, None] = {}
     lane_values = _lane_values(request)
-    pending, tried = [box], 0
+    pending = [box]
     while pending:
-        current = pending.pop()
-        tried += 1
-        if tried > max_boxes:
-            proof.failure = f"more than {max_boxes} cases would have to be told apart"
+        if effort.left < 0:
+            proof.failure = f"too many cases would have to be told apart ({len(proof.outcomes)} so far)"
             return proof
+        current = pending.pop()
         try:
-            proof.outcomes.append(_judge(request, current, lane_values))
+            proof.outcomes.append(_judge(request, current, lane_values, effort))
         except Split as split:
             laws[split.why] = None
             pending += reversed(cut(current, split))
@@ -111,6 +112,7 @@ def prove(request: Request, box: Box, max_boxes: int = MAX_BOXES) -> Proof:
     if any(known.count > 1 for outcome in proof.outcomes for known in outcome.box.values()):
         laws = {"shift": None, **laws}
     proof.laws = [LAWS[law] for law in laws if law in LAWS]
+    proof.assumptions = [NO_WRAP] if effort.wrapped else []
     return proof
 
 
@@ -137,8 +139,8 @@ def _lane_values(request: Request) -> Evaluator:
     return evaluator
 
 
-def _judge(request: Request, box: Box, lane_values: Evaluator) -> Outcome:
-    arithmetic = BoxArithmetic(box)
+def _judge(request: Request, box: Box, lane_values: Evaluator, effort: Effort) -> Outcome:
+    arithmetic = BoxArithmetic(box, effort)
     symbols: dict[str, Lanes] = {name: known.number(name) for name, known in box.items()}
     evaluate = lane_values.extended(symbols, arithmetic)
 

@@ -18,10 +18,14 @@ from math import gcd
 from typing import ClassVar, NoReturn
 
 from bankcheck import expr, poly
-from bankcheck.expr import CInt, Op, Undefined
+from bankcheck.expr import UINT, CInt, Op, Undefined
 from bankcheck.poly import Number, Poly
 
 MAX_MODULUS = 4096
+MAX_OPERATIONS = 800_000
+"""Work for one question: about a second."""
+POLYNOMIAL_WORK = 3
+"""What an operation on polynomials costs more than one on integers."""
 MAX_TERMS, MAX_DEGREE = 32, 8
 """A product of more terms, or of a higher degree, is not followed."""
 FEW = 64
@@ -94,17 +98,31 @@ def cut(box: Box, split: Split) -> list[Box]:
     return [{**box, split.symbol: part} for part in parts if part.count]
 
 
+class Effort:
+    """The work one question may still cost, in operations on one lane's value; all its boxes share it.
+
+    `wrapped` turns True when an unsigned value may pass 2^bits: such a wrap is assumed not to happen.
+    """
+
+    def __init__(self, operations: int = MAX_OPERATIONS) -> None:
+        self.left = operations
+        self.wrapped = False
+
+
 class BoxArithmetic:
     """Applies one C operation to numbers that hold on a box. Calls raise `Split` or `Undecided`."""
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: Box, effort: Effort) -> None:
         self.box = box
+        self.effort = effort
         self.ranges = {name: known.quotients for name, known in box.items()}
         self._atoms: dict[str, set[str]] = {}
 
     def __call__(self, op: Op, *args: Number) -> Number | Undefined:
+        self.effort.left -= 1
         for arg in args:
             if type(arg) is not int:
+                self.effort.left -= POLYNOMIAL_WORK
                 return self._OPERATIONS[op.name](self, op, *args)
         result: int | Undefined = expr.apply(op, *args)  # type: ignore[arg-type]
         return result
@@ -208,10 +226,15 @@ class BoxArithmetic:
 
     def _ring(self, op: Op, one: Number, other: Number) -> Number:
         if op.name != "*":
-            return poly.add(one, other, 1 if op.name == "+" else -1)
+            total = poly.add(one, other, 1 if op.name == "+" else -1)
+            return total if op.ctype.signed else self._watched(total, op.ctype)
         product = poly.multiply(one, other)
-        if isinstance(product, Poly) and (len(product.terms) > MAX_TERMS or max(map(len, product.terms)) > MAX_DEGREE):
-            raise Undecided("it multiplies too many unknowns")
+        if isinstance(product, Poly):
+            self.effort.left -= len(product.terms)
+            if len(product.terms) > MAX_TERMS or max(map(len, product.terms)) > MAX_DEGREE:
+                raise Undecided("it multiplies too many unknowns")
+        if not op.ctype.signed:
+            self._watched(product, op.ctype)
         return product
 
     def _negated(self, op: Op, number: Number) -> Number:
@@ -224,7 +247,15 @@ class BoxArithmetic:
         if ctype.bits < 32:
             low = self.need_residue(number, 1 << ctype.bits)
             return ctype.wrap(low)
+        if ctype.bits < source.bits:
+            return self._watched(number, UINT)
         return self._normal(number, source) if ctype.bits > source.bits else number
+
+    def _watched(self, number: Number, ctype: CInt) -> Number:
+        """The number; noted as wrapping if it may pass 2^bits in either direction."""
+        low, high = self.bounds(number)
+        self.effort.wrapped |= high > ctype.high or low < -ctype.high
+        return number
 
     def _divide(self, op: Op, number: Number, divisor: Number) -> Number | Undefined:
         number, divisor = self._normal(number, op.ctype), self._normal(divisor, op.ctype)

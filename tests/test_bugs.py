@@ -87,3 +87,11 @@ def test_signed_literals(literal: str, equals: str) -> None:
     for condition in (f"({literal}) == ({equals})", f"sizeof({literal}) == sizeof({equals})"):
         assert bankcheck.analyze("s[4 * tx]", where=condition).wavefronts == 4
     assert bankcheck.analyze("s[4 * tx]", where=f"({literal}) != ({equals})").wavefronts == 0
+
+
+def test_an_unsigned_wrap_that_may_change_the_count_is_an_assumption() -> None:
+    """2*(unsigned)s*tid wraps modulo 2^32 for large s, where lanes can meet: the proof lists that as assumed."""
+    wraps = bankcheck.analyze("int index = 2*(unsigned)s*tid; data[index]")
+    assert wraps.basis == "proved" and "unsigned index arithmetic does not wrap past 2^32" in wraps.assumptions
+    small = bankcheck.analyze("data[threadIdx.x + (unsigned)s]")
+    assert not any("wrap" in assumption for assumption in small.assumptions)
