@@ -1,0 +1,245 @@
+"""Control flow of a kernel: basic blocks, which instructions matter for addresses, where branches meet again.
+
+Only what the *roots* need is executed: addresses of memory accesses, predicates, branch targets. That is
+ordinary liveness, started from the roots instead of from every use (a slice). Register sets are integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bankcheck.compiled import sass
+from bankcheck.compiled.sass import INSTRUCTION_BYTES, Function, Instruction, Operand
+from bankcheck.errors import BankcheckError
+
+MEMORY = frozenset(
+    "LDS STS LDSM STSM ATOMS LDGSTS LDG STG RED REDG ATOMG ATOM LD ST LDL STL REDS UBLKCP UTMALDG UTMASTG".split()
+)
+_ENDS = frozenset("EXIT RET BRX JMP JMX BRA CALL BSYNC KILL WARPSYNC BSSY BREAK".split())
+_LANE_CONTROL = frozenset("BSSY BSYNC BREAK WARPSYNC BMOV".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """`needed[i]`: instruction i is in the slice. `live[i]`: registers the slice needs just before instruction i."""
+
+    function: Function
+    successors: tuple[tuple[int, ...], ...]
+    needed: tuple[bool, ...]
+    live: tuple[int, ...]
+    targets: frozenset[int]
+    """Instructions that a branch can jump to."""
+
+    def between(self, branch: int) -> tuple[frozenset[int], int | None]:
+        """Instructions that run on some but not every way on from `branch`, and where all ways meet (None: at the end)."""
+        return _region(self, branch)
+
+
+def control_flow(function: Function, entries: Mapping[str, int]) -> tuple[tuple[int, ...], ...]:
+    """Successor indices of every instruction. `entries`: byte offset of each function symbol in this section.
+
+    Raises `BankcheckError` for a branch out of the kernel.
+    """
+    instructions = function.instructions
+    starts = sorted(set(entries.values()) | {0})
+    call_sites: dict[int, list[int]] = {}
+    for index, instruction in enumerate(instructions):
+        if instruction.opcode == "CALL" and (target := branch_target(instruction, entries)) is not None:
+            call_sites.setdefault(target, []).append(index + 1)
+    successors = []
+    for index, instruction in enumerate(instructions):
+        following = _successors(instruction, index, entries, starts, call_sites)
+        if any(not 0 <= target <= len(instructions) for target in following):
+            raise BankcheckError(f"{function.name}: the branch at {instruction.pc:#x} leaves the kernel")
+        successors.append(tuple(sorted({target for target in following if target < len(instructions)})))
+    return tuple(successors)
+
+
+def branch_target(instruction: Instruction, entries: Mapping[str, int]) -> int | None:
+    """Index that a direct branch or call goes to; None if it is not a place in this kernel."""
+    last = instruction.operands[-1] if instruction.operands else None
+    if last is None:
+        return None
+    if last.kind == "immediate" and last.value % INSTRUCTION_BYTES == 0:
+        return last.value // INSTRUCTION_BYTES
+    if last.kind == "name" and last.text in entries:
+        return entries[last.text] // INSTRUCTION_BYTES
+    return None
+
+
+def _successors(
+    instruction: Instruction,
+    index: int,
+    entries: Mapping[str, int],
+    starts: list[int],
+    call_sites: Mapping[int, list[int]],
+) -> list[int]:
+    opcode = instruction.opcode
+    conditional = instruction.guard is not None or any(o.kind == "predicate" for o in instruction.operands[:-1])
+    if opcode in ("EXIT", "KILL"):
+        return [index + 1] if conditional else []
+    if opcode in ("BRA", "CALL", "JMP"):
+        target = branch_target(instruction, entries)
+        if target is None:
+            return [index + 1]
+        return [target, index + 1] if conditional else [target]
+    if opcode == "RET":
+        entry = max(start for start in starts if start <= instruction.pc) // INSTRUCTION_BYTES
+        returns = list(call_sites.get(entry, ()))
+        return [*returns, index + 1] if conditional else returns
+    if opcode in ("BRX", "JMX", "BRXU"):
+        return [o.value // INSTRUCTION_BYTES for o in instruction.operands if o.kind == "name" and o.value] or [index + 1]
+    return [index + 1]
+
+
+def read_registers(instruction: Instruction) -> int:
+    """The registers whose values a memory access, branch or barrier needs; data to be stored is not needed."""
+    needed = 0
+    for operand in instruction.operands:
+        if operand.kind in ("memory", "constant"):
+            for index, _, wide in operand.terms:
+                needed |= 1 << index | (1 << index + 1 if wide or index >= sass.UR else 0)
+    if instruction.opcode not in MEMORY:
+        for operand in instruction.operands:
+            if operand.kind in ("register", "predicate"):
+                needed |= 1 << operand.index
+    return needed
+
+
+def all_sources(instruction: Instruction) -> int:
+    """Every register the instruction may read, with the second word of pairs (rather too many than too few)."""
+    needed = read_registers(instruction)
+    wide = "WIDE" in instruction.modifiers or "HI" in instruction.modifiers or "64" in instruction.modifiers
+    for operand in instruction.operands:
+        if operand.kind == "register":
+            needed |= 1 << operand.index | (1 << operand.index + 1 if wide else 0)
+        elif operand.kind == "predicate":
+            needed |= 1 << operand.index
+        elif operand.text == "PR":
+            needed |= 0x7F << sass.P
+    return needed
+
+
+def guard_bit(guard: Operand | None) -> int:
+    """The guard predicate as a register set."""
+    return 0 if guard is None else 1 << guard.index
+
+
+def is_root(instruction: Instruction) -> bool:
+    """Must this instruction run whatever its results are used for?"""
+    return instruction.opcode in MEMORY or instruction.opcode in _ENDS or instruction.opcode in _LANE_CONTROL
+
+
+def analyse(function: Function, entries: Mapping[str, int]) -> Flow:
+    """Control flow, slice and liveness of a kernel. Cost: a few passes over the instructions."""
+    instructions = function.instructions
+    successors = control_flow(function, entries)
+    constants = sum(1 << index for index in sass.ZERO_REGISTERS)
+    defines, strong, roots, uses = [], [], [], []
+    for instruction in instructions:
+        written = sum(1 << index for index in set(sass.destinations(instruction)))
+        defines.append(written & ~constants)
+        strong.append(written if instruction.guard is None and instruction.opcode in _STRONG else 0)
+        root = is_root(instruction)
+        guard = guard_bit(instruction.guard)
+        roots.append((read_registers(instruction) if root else 0) | (guard if root else 0))
+        uses.append((all_sources(instruction) if not (root and instruction.opcode in MEMORY) else 0) | guard)
+    live = [0] * (len(instructions) + 1)
+    predecessors: list[list[int]] = [[] for _ in instructions]
+    for index, following in enumerate(successors):
+        for target in following:
+            predecessors[target].append(index)
+    pending = list(range(len(instructions)))
+    queued = [True] * len(instructions)
+    while pending:
+        index = pending.pop()
+        queued[index] = False
+        after = 0
+        for target in successors[index]:
+            after |= live[target]
+        before = (after & ~strong[index]) | roots[index]
+        if after & defines[index]:
+            before |= uses[index]
+        before &= ~constants
+        if before != live[index]:
+            live[index] = before
+            for source in predecessors[index]:
+                if not queued[source]:
+                    queued[source] = True
+                    pending.append(source)
+    needed = []
+    for index, instruction in enumerate(instructions):
+        after = 0
+        for target in successors[index]:
+            after |= live[target]
+        needed.append(is_root(instruction) or bool(after & defines[index]))
+    jumps = frozenset(t for i, following in enumerate(successors) for t in following if t != i + 1)
+    return Flow(function, successors, tuple(needed), tuple(live), jumps)
+
+
+_STRONG = sass.ONE_WORD | frozenset(
+    "MOV IADD3 IADD IMAD LEA SHF LOP3 SEL UMOV UIADD3 UIMAD ULEA USHF ULOP3 USEL UISETP UPLOP3 UPRMT ULDC LDC LDCU LDG LDS LD "
+    "LDL LDSM ATOM ATOMS ATOMG CS2R I2F F2I S2UR DADD DMUL DFMA UVIADD UVIMNMX UIABS UFLO UPOPC UBREV USGXT UBMSK".split()
+)
+
+
+def _region(flow: Flow, branch: int) -> tuple[frozenset[int], int | None]:
+    """Reachable-set intersection: the meeting point is the first instruction on every way to the end."""
+    meeting = immediate_postdominator(flow.successors, branch)
+    seen: set[int] = set()
+    pending = [target for target in flow.successors[branch] if target != meeting]
+    while pending:
+        index = pending.pop()
+        if index in seen or index == meeting:
+            continue
+        seen.add(index)
+        pending += [target for target in flow.successors[index] if target != meeting]
+    return frozenset(seen), meeting
+
+
+def immediate_postdominator(successors: tuple[tuple[int, ...], ...], start: int) -> int | None:
+    """The first instruction that every way from `start` to an exit passes; None if there is none.
+
+    Cooper, Harvey and Kennedy's iteration on the reversed graph, limited to what `start` reaches.
+    """
+    order: list[int] = []
+    seen = {start}
+    stack: list[tuple[int, int]] = [(start, 0)]
+    while stack:
+        node, position = stack.pop()
+        if position < len(successors[node]):
+            stack.append((node, position + 1))
+            target = successors[node][position]
+            if target not in seen:
+                seen.add(target)
+                stack.append((target, 0))
+        else:
+            order.append(node)
+    end = len(successors)
+    rank = {node: position for position, node in enumerate(order)}
+    rank[end] = -1
+    parent: dict[int, int] = {end: end}
+    changed = True
+    while changed:
+        changed = False
+        for node in order:
+            following = successors[node] or (end,)
+            meeting = None
+            for target in following:
+                if target in parent:
+                    meeting = target if meeting is None else _meet(meeting, target, parent, rank)
+            if meeting is not None and parent.get(node) != meeting:
+                parent[node] = meeting
+                changed = True
+    found = parent.get(start, end)
+    return None if found == end else found
+
+
+def _meet(a: int, b: int, parent: Mapping[int, int], rank: Mapping[int, int]) -> int:
+    while a != b:
+        while rank[a] > rank[b]:
+            a = parent[a]
+        while rank[b] > rank[a]:
+            b = parent[b]
+    return a
