@@ -30,6 +30,10 @@ class Flow:
     live: tuple[int, ...]
     targets: frozenset[int]
     """Instructions that a branch can jump to."""
+    local_successors: tuple[tuple[int, ...], ...]
+    """Successors within one function: a call goes on behind itself, a return nowhere."""
+    exits: frozenset[int]
+    """Guarded exits: some lanes may end there."""
 
     def between(self, branch: int) -> tuple[frozenset[int], int | None]:
         """Instructions that run on some but not every way on from `branch`, and where all ways meet (None: at the end)."""
@@ -175,7 +179,13 @@ def analyse(function: Function, entries: Mapping[str, int]) -> Flow:
             after |= live[target]
         needed.append(is_root(instruction) or bool(after & defines[index]))
     jumps = frozenset(t for i, following in enumerate(successors) for t in following if t != i + 1)
-    return Flow(function, successors, tuple(needed), tuple(live), jumps)
+    local = tuple(
+        (index + 1,) if instructions[index].opcode == "CALL" and index + 1 < len(instructions)
+        else () if instructions[index].opcode == "RET" else following
+        for index, following in enumerate(successors)
+    )  # fmt: skip
+    exits = frozenset(index for index, instruction in enumerate(instructions) if instruction.opcode in ("EXIT", "KILL"))
+    return Flow(function, successors, tuple(needed), tuple(live), jumps, local, exits)
 
 
 _STRONG = sass.ONE_WORD | frozenset(
@@ -185,48 +195,47 @@ _STRONG = sass.ONE_WORD | frozenset(
 
 
 def _region(flow: Flow, branch: int) -> tuple[frozenset[int], int | None]:
-    """Reachable-set intersection: the meeting point is the first instruction on every way to the end."""
-    meeting = immediate_postdominator(flow.successors, branch)
+    """What is reachable before the meeting point, called functions included. A call is one step on the way."""
+    local = flow.local_successors
+    meeting = immediate_postdominator(local, branch, flow.exits)
     seen: set[int] = set()
-    pending = [target for target in flow.successors[branch] if target != meeting]
+    pending = list(local[branch])
     while pending:
         index = pending.pop()
         if index in seen or index == meeting:
             continue
         seen.add(index)
-        pending += [target for target in flow.successors[index] if target != meeting]
+        pending += local[index]
+        if flow.function.instructions[index].opcode == "CALL":
+            pending += flow.successors[index]
     return frozenset(seen), meeting
 
 
-def immediate_postdominator(successors: tuple[tuple[int, ...], ...], start: int) -> int | None:
-    """The first instruction that every way from `start` to an exit passes; None if there is none.
+def immediate_postdominator(
+    successors: tuple[tuple[int, ...], ...], start: int, exits: frozenset[int] = frozenset()
+) -> int | None:
+    """The first instruction that every way from `start` to an exit passes; None if there is none. `exits` may also leave.
 
     Cooper, Harvey and Kennedy's iteration on the reversed graph, limited to what `start` reaches.
     """
-    order: list[int] = []
-    seen = {start}
-    stack: list[tuple[int, int]] = [(start, 0)]
-    while stack:
-        node, position = stack.pop()
-        if position < len(successors[node]):
-            stack.append((node, position + 1))
-            target = successors[node][position]
-            if target not in seen:
-                seen.add(target)
-                stack.append((target, 0))
-        else:
-            order.append(node)
     end = len(successors)
+    following: dict[int, tuple[int, ...]] = {}
+    pending = [start]
+    while pending:
+        node = pending.pop()
+        if node not in following and node != end:
+            leaves = node in exits or not successors[node]
+            following[node] = (*successors[node], end) if leaves else successors[node]
+            pending += following[node]
+    order = _backwards(following, end)
     rank = {node: position for position, node in enumerate(order)}
-    rank[end] = -1
     parent: dict[int, int] = {end: end}
     changed = True
     while changed:
         changed = False
-        for node in order:
-            following = successors[node] or (end,)
+        for node in reversed(order[:-1]):
             meeting = None
-            for target in following:
+            for target in following[node]:
                 if target in parent:
                     meeting = target if meeting is None else _meet(meeting, target, parent, rank)
             if meeting is not None and parent.get(node) != meeting:
@@ -236,10 +245,32 @@ def immediate_postdominator(successors: tuple[tuple[int, ...], ...], start: int)
     return None if found == end else found
 
 
+def _backwards(following: Mapping[int, tuple[int, ...]], end: int) -> list[int]:
+    """Nodes that can reach `end`, in depth-first postorder of the reversed graph (`end` comes last)."""
+    before: dict[int, list[int]] = {}
+    for node, targets in following.items():
+        for target in targets:
+            before.setdefault(target, []).append(node)
+    order: list[int] = []
+    seen = {end}
+    stack = [(end, 0)]
+    while stack:
+        node, position = stack.pop()
+        sources = before.get(node, [])
+        if position < len(sources):
+            stack.append((node, position + 1))
+            if sources[position] not in seen:
+                seen.add(sources[position])
+                stack.append((sources[position], 0))
+        else:
+            order.append(node)
+    return order
+
+
 def _meet(a: int, b: int, parent: Mapping[int, int], rank: Mapping[int, int]) -> int:
     while a != b:
-        while rank[a] > rank[b]:
+        while rank[a] < rank[b]:
             a = parent[a]
-        while rank[b] > rank[a]:
+        while rank[b] < rank[a]:
             b = parent[b]
     return a

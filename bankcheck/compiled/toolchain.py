@@ -86,10 +86,11 @@ def require_tool(name: str) -> str:
     return found
 
 
-def start_tool(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start a tool without a shell, output captured."""
+def start_tool(command: Sequence[str], folder: str | None = None) -> subprocess.Popen[bytes]:
+    """Start a tool without a shell, in `folder`, output captured."""
+    pipe = subprocess.PIPE
     try:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, cwd=folder)
     except OSError as problem:
         raise BankcheckError(f"{command[0]} could not be started: {problem.strerror}") from None
 
@@ -109,9 +110,9 @@ def finish_tool(process: subprocess.Popen[bytes], what: str) -> bytes:
     return output
 
 
-def run_tool(command: Sequence[str], what: str) -> bytes:
+def run_tool(command: Sequence[str], what: str, folder: str | None = None) -> bytes:
     """Run a tool to its end; its output."""
-    return finish_tool(start_tool(command), what)
+    return finish_tool(start_tool(command, folder), what)
 
 
 def disassemble(cubin: bytes, with_inlining: bool, use_cache: bool) -> tuple[bytes, bytes]:
