@@ -42,7 +42,7 @@ def access_of(instruction: Instruction) -> Access | None:
         return None
     addresses = [o for o in instruction.operands if o.kind == "memory"]
     width = _width(instruction)
-    loads = bool(sass.destinations(instruction))
+    loads = bool(instruction.writes)
     if space == OTHER:
         text = f"{instruction.opcode} is a bulk copy by the TMA unit: its shared traffic is not part of these counts"
         return Access(OTHER, 0, None, None, None, False, text)

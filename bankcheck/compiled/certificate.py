@@ -49,8 +49,10 @@ def _same_tags(old: Value, new: Value, mask: Mask) -> bool:
     after = (zero if new.tags is None else new.tags)[mask]
     if not np.array_equal(np.sign(before), np.sign(after)):
         return False
-    pairs = np.unique(np.stack([before, after]), axis=1)
-    return len(np.unique(pairs[0])) == pairs.shape[1] == len(np.unique(pairs[1]))
+    if np.array_equal(before, after):
+        return True
+    pairs = np.unique(before.astype(np.int64) << 32 | after.astype(np.int64) & 0xFFFFFFFF)
+    return len(np.unique(pairs >> 32)) == len(pairs) == len(np.unique(pairs & 0xFFFFFFFF))
 
 
 def advanced(value: Value, moved: Moves, times: int, mask: Mask) -> Value:

@@ -44,8 +44,7 @@ def make_geometry(launch: Launch, blocks: list[int], constant: Callable[[int, in
 
 def special_step(machine: Machine, instruction: Instruction, active: Mask, unsure: Mask | None) -> list[Value]:
     """Run one instruction; returns the sources it read, for the fast-forward's record."""
-    operands = [o for o in instruction.operands if o.kind in ("register", "predicate")]
-    sources = [machine.values[o.index] for o in operands[bool(sass.destinations(instruction)) :]]
+    sources = [machine.values[o.index] for o in instruction.operands[sass.destination_operands(instruction) :] if o.kind in ("register", "predicate")]
     handler = _HANDLERS.get(instruction.opcode)
     if handler is None or not handler(machine, instruction, active, unsure):
         _unknown(machine, instruction, active, unsure)
@@ -55,7 +54,7 @@ def special_step(machine: Machine, instruction: Instruction, active: Mask, unsur
 
 def _unknown(machine: Machine, instruction: Instruction, active: Mask, unsure: Mask | None) -> None:
     """The results of an opcode that is not modelled."""
-    for target in sass.destinations(instruction):
+    for target in instruction.writes:
         if target < sass.REGISTERS:
             kind = np.bool_ if target >= sass.P else np.uint32
             nothing = Value(np.zeros(active.shape, kind), np.full(active.shape, UNKNOWN, np.int32))
@@ -63,7 +62,7 @@ def _unknown(machine: Machine, instruction: Instruction, active: Mask, unsure: M
 
 
 def _write(machine: Machine, instruction: Instruction, known: list[U32], active: Mask, unsure: Mask | None) -> bool:
-    for target, array in zip(sass.destinations(instruction), known, strict=False):
+    for target, array in zip(instruction.writes, known, strict=False):
         machine.write(target, Value(array), active, unsure)
     return True
 
@@ -87,7 +86,7 @@ def _special_register(machine: Machine, instruction: Instruction, active: Mask, 
         array = np.full(geometry.lanes, shape[axis], np.uint32)
     else:
         return False
-    words = [array] + [np.zeros(geometry.lanes, np.uint32)] * (len(sass.destinations(instruction)) - 1)
+    words = [array] + [np.zeros(geometry.lanes, np.uint32)] * (len(instruction.writes) - 1)
     return _write(machine, instruction, words, active, unsure)
 
 
@@ -105,7 +104,7 @@ def _load_constant(machine: Machine, instruction: Instruction, active: Mask, uns
     operand = next((o for o in instruction.operands if o.kind == "constant"), None)
     if operand is None or any(m in ("U8", "S8", "U16", "S16") for m in instruction.modifiers):
         return False
-    targets = sass.destinations(instruction)
+    targets = instruction.writes
     if not operand.terms:
         for word, target in enumerate(targets):
             slot = machine.slots.constant_word(operand.bank, operand.value + 4 * word)
@@ -165,7 +164,7 @@ def _shuffle(machine: Machine, instruction: Instruction, active: Mask, unsure: M
     known = data.known[place]
     tags = np.zeros(active.shape, np.int32) if data.tags is None else data.tags[place]
     tags = np.where(active[place], tags, np.int32(UNKNOWN))
-    targets = sass.destinations(instruction)
+    targets = instruction.writes
     for target in targets:
         if target >= sass.P:
             machine.write(target, Value(inside), active, unsure)
@@ -198,7 +197,7 @@ def _vote(machine: Machine, instruction: Instruction, active: Mask, unsure: Mask
     every, some = (votes == present).all(axis=1), votes.any(axis=1)
     outcome = {"ANY": some, "ALL": every, "EQ": every | ~some}[mode]
     ballot = (votes * (np.uint64(1) << np.arange(LANES, dtype=np.uint64))).sum(axis=1).astype(np.uint32)
-    for target in sass.destinations(instruction):
+    for target in instruction.writes:
         array = np.repeat(outcome if target >= sass.P else ballot, LANES)
         machine.write(target, Value(array), active, unsure)
     return True
@@ -241,7 +240,7 @@ def _elect(machine: Machine, instruction: Instruction, active: Mask, unsure: Mas
         return False
     rows = active.reshape(-1, LANES)
     chosen = (np.arange(LANES) == rows.argmax(axis=1)[:, None]) & rows
-    for target in sass.destinations(instruction):
+    for target in instruction.writes:
         if target >= sass.P:
             machine.write(target, Value(chosen.reshape(-1)), active, unsure)
         else:
@@ -252,7 +251,7 @@ def _elect(machine: Machine, instruction: Instruction, active: Mask, unsure: Mas
 def _reduce(machine: Machine, instruction: Instruction, active: Mask, unsure: Mask | None) -> bool:
     """REDUX and the like: one unknown that the warp shares."""
     tag = machine.slots.unknowns.fresh()
-    for target in sass.destinations(instruction):
+    for target in instruction.writes:
         if target < sass.P:
             tags = np.full(active.shape, tag, np.int32)
             machine.write(target, Value(np.zeros(active.shape, np.uint32), tags), active, unsure)
@@ -268,7 +267,7 @@ def _generic_test(machine: Machine, instruction: Instruction, active: Mask, unsu
     if high.tags is not None and (high.tags[active] != 0).any():
         return False
     inside = high.known == np.uint32(SHARED_WINDOW_HIGH)
-    for target in sass.destinations(instruction):
+    for target in instruction.writes:
         array = inside if target >= sass.P else inside.astype(np.uint32)
         machine.write(target, Value(array), active, unsure)
     return True

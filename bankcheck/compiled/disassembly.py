@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from bankcheck.compiled.sass import INSTRUCTION_BYTES, Function, Instruction, parse_operand, split_operands
+from bankcheck.compiled.sass import INSTRUCTION_BYTES, Function, Instruction, decoded
 from bankcheck.errors import BankcheckError
 
 MAX_INSTRUCTIONS = 400_000
@@ -65,13 +65,9 @@ def _function(item: dict[str, object], files: list[str]) -> Function:
 
 
 def _instruction(pc: int, entry: dict[str, str], file: str, line: int) -> Instruction:
-    opcode, *modifiers = entry["opcode"].split(".")
-    text = entry.get("operands", "")
-    guard_text = entry.get("predicate", "")
-    guard = parse_operand(guard_text.removeprefix("@")) if guard_text else None
-    operands = tuple(parse_operand(part) for part in split_operands(text))
-    shown = " ".join(part for part in (guard_text, entry["opcode"], text.replace(",", ", ")) if part)
-    return Instruction(pc, opcode, tuple(modifiers), operands, guard, shown, file, line)
+    name, operands, guard = entry["opcode"], entry.get("operands", ""), entry.get("predicate", "")
+    shown = " ".join(part for part in (guard, name, operands.replace(",", ", ")) if part)
+    return decoded(pc, name, operands, guard, shown, file, line)
 
 
 _FILE_LINE = re.compile(r'//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
@@ -104,12 +100,3 @@ def read_inlining(text: bytes) -> dict[str, dict[int, tuple[Frame, ...]]]:
             stacks[int(address[1], 16)] = current
             fresh = True
     return found
-
-
-def with_function_lines(function: Function) -> Function:
-    """Instructions without a line take the nearest earlier one's; kept apart so that decoding stays literal."""
-    line, file, result = 0, "", []
-    for instruction in function.instructions:
-        line, file = (instruction.line, instruction.file) if instruction.line else (line, file)
-        result.append(replace(instruction, line=line, file=file))
-    return Function(function.name, tuple(result))

@@ -24,9 +24,11 @@ from bankcheck.compiled.sass import Instruction
 from bankcheck.compiled.tally import Tally
 from bankcheck.compiled.values import LANES, UNKNOWN, Mask, Value, select
 
-MAX_COST = 1_500_000
+MAX_COST = 250_000
 """Work limit of one run, in steps of up to 4096 lanes."""
 _LANES_A_STEP = 4096
+_NOWHERE = 1 << 60
+_MEETING = frozenset(("BSYNC", "WARPSYNC"))
 
 
 @dataclass(slots=True)
@@ -53,7 +55,9 @@ class Machine:
     accesses: list[Access | None]
     skip: list[int]
     headers: frozenset[int]
-    pending: list[Fragment] = field(default_factory=list)
+    pending: dict[int, list[Mask]] = field(default_factory=dict)
+    lowest: int = _NOWHERE
+    """The smallest index in `pending`."""
     barriers: dict[int, Mask] = field(default_factory=dict)
     waiting: dict[tuple[str, int, int], Mask] = field(default_factory=dict)
     saved: dict[int, Mask] = field(default_factory=dict)
@@ -68,7 +72,7 @@ class Machine:
     def run(self) -> None:
         """Run to the end, or to the work limit, which is then the reason given for everything still reachable."""
         weight = 1 + self.alive.size // _LANES_A_STEP
-        self.pending = [Fragment(0, self.alive)]
+        self._post(0, self.alive)
         while self.pending or self.waiting:
             if not self.pending:
                 self._release_stuck()
@@ -76,19 +80,31 @@ class Machine:
             fragment = self._next_fragment()
             self._run_fragment(fragment, weight)
             if self.cost > self.limit:
-                self.pending.append(fragment)
+                self._post(fragment.index, fragment.mask)
                 self._give_up("the work limit was reached before the kernel ended")
                 return
 
-    def _next_fragment(self) -> Fragment:
-        """The fragment at the smallest address, joined with fragments of other warps at the same address."""
-        self.pending.sort(key=lambda fragment: fragment.index)
-        first = self.pending.pop(0)
-        while self.pending and self.pending[0].index == first.index:
-            if (_warps(first.mask) & _warps(self.pending[0].mask)).any():
+    def _post(self, index: int, mask: Mask) -> None:
+        """Lanes wait to run at `index`. They join lanes of other warps there, and of their own if that is where they meet."""
+        index = self.skip[min(index, len(self.skip) - 1)]
+        masks = self.pending.setdefault(index, [])
+        meets = index < len(self.steps) and self.flow.function.instructions[index].opcode in _MEETING
+        for place, other in enumerate(masks):
+            if meets or not (_warps(other) & _warps(mask)).any():
+                masks[place] = other | mask
                 break
-            first.mask = first.mask | self.pending.pop(0).mask
-        return first
+        else:
+            masks.append(mask)
+        self.lowest = min(self.lowest, index)
+
+    def _next_fragment(self) -> Fragment:
+        """The lanes waiting at the smallest address."""
+        masks = self.pending[self.lowest]
+        fragment = Fragment(self.lowest, masks.pop(0))
+        if not masks:
+            del self.pending[self.lowest]
+            self.lowest = min(self.pending, default=_NOWHERE)
+        return fragment
 
     def _run_fragment(self, fragment: Fragment, weight: int) -> None:
         """Run until the fragment ends, splits, or another fragment is at a smaller address."""
@@ -100,8 +116,8 @@ class Machine:
             if index >= count:
                 self._exit(fragment.mask)
                 return
-            if not started and self.pending and index >= min(other.index for other in self.pending):
-                self.pending.append(fragment)
+            if not started and index >= self.lowest:
+                self._post(index, fragment.mask)
                 return
             started = False
             if index in self.headers:
@@ -203,13 +219,10 @@ class Machine:
             fragment.index, fragment.mask = index + 1, stays
             return bool(stays.any())
         if stays.any():
-            self.pending.append(Fragment(index + 1, stays))
-            self.pending.append(Fragment(target, taken))
+            self._post(index + 1, stays)
+            self._post(target, taken)
             return False
         fragment.index, fragment.mask = target, taken
-        if self.pending and target >= min(other.index for other in self.pending):
-            self.pending.append(Fragment(target, taken))
-            return False
         return True
 
     def _return(self, index: int, instruction: Instruction, fragment: Fragment) -> bool:
@@ -229,10 +242,10 @@ class Machine:
             self._record_return(index, fragment.mask, value)
             for target in np.unique(value.known[taken]).tolist():
                 place = int((target + offset) & 0xFFFFFFFF) // sass.INSTRUCTION_BYTES
-                self.pending.append(Fragment(min(place, len(self.skip) - 1), taken & (value.known == target)))
+                self._post(min(place, len(self.skip) - 1), taken & (value.known == target))
         stays = fragment.mask & ~taken & ~lost
         if stays.any():
-            self.pending.append(Fragment(index + 1, stays))
+            self._post(index + 1, stays)
         return False
 
     def _record_return(self, index: int, mask: Mask, value: Value) -> None:
@@ -328,9 +341,6 @@ class Machine:
         if not ready.any():
             return False
         fragment.index, fragment.mask = key[2] + 1, ready
-        if self.pending and fragment.index >= min(other.index for other in self.pending):
-            self.pending.append(Fragment(fragment.index, ready))
-            return False
         return True
 
     def _release_ready(self) -> None:
@@ -344,14 +354,14 @@ class Machine:
             else:
                 del self.waiting[key]
             if ready.any():
-                self.pending.append(Fragment(key[2] + 1, ready))
+                self._post(key[2] + 1, ready)
 
     def _release_stuck(self) -> None:
         """Nobody can run: let the lanes at the smallest address go on, as if those they wait for had gone."""
         key = min(self.waiting, key=lambda key: key[2])
         mask = self.waiting.pop(key) & self.alive
         if mask.any():
-            self.pending.append(Fragment(key[2] + 1, mask))
+            self._post(key[2] + 1, mask)
 
     # What cannot be followed.
 
@@ -364,25 +374,26 @@ class Machine:
         line = self.flow.function.instructions[index].line
         self.tally.unknown(region, f"{why} (line {line})" if line else why)
         for at in region:
-            for target in sass.destinations(self.flow.function.instructions[at]):
+            for target in self.flow.function.instructions[at].writes:
                 if target not in sass.ZERO_REGISTERS:
                     self.values[target] = lose(self.values[target], lanes)
         self.memory.forget(lanes)
         if meeting is None:
             self._exit(lanes)
         else:
-            self.pending.append(Fragment(meeting, lanes))
+            self._post(meeting, lanes)
 
     def _endless(self, index: int, mask: Mask) -> None:
         line = self.flow.function.instructions[index].line
         self._abandon(index, mask, f"the loop at line {line} never ends" if line else "a loop that never ends")
 
     def _give_up(self, why: str) -> None:
-        for fragment in self.pending:
-            self._abandon(fragment.index, fragment.mask, why)
+        for index, masks in list(self.pending.items()):
+            for mask in masks:
+                self._abandon(index, mask, why)
         for key, mask in list(self.waiting.items()):
             self._abandon(key[2], mask, why)
-        self.pending, self.waiting = [], {}
+        self.pending, self.waiting, self.lowest = {}, {}, _NOWHERE
 
     def _abandon(self, index: int, mask: Mask, why: str) -> None:
         seen: set[int] = set()

@@ -121,7 +121,7 @@ class FastForward:
             live = machine.flow.live[index]
             self._live[index] = tuple(slot for slot in range(live.bit_length()) if live >> slot & 1)
         registers = [machine.values[slot] for slot in self._live[index]]
-        pending = tuple(sorted(fragment.index for fragment in machine.pending))
+        pending = tuple(sorted(machine.pending))
         position = self.start + len(self.trace)
         return _Snapshot(position, mask, registers, dict(machine.barriers), dict(machine.memory.local), pending)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bankcheck.compiled import sass
+from bankcheck.compiled.semantics import operation
 from bankcheck.compiled.sass import INSTRUCTION_BYTES, Function, Instruction, Operand
 from bankcheck.errors import BankcheckError
 
@@ -17,16 +18,22 @@ MEMORY = frozenset(
     "LDS STS LDSM STSM ATOMS LDGSTS LDG STG RED REDG ATOMG ATOM LD ST LDL STL REDS UBLKCP UTMALDG UTMASTG".split()
 )
 _ENDS = frozenset("EXIT RET BRX JMP JMX BRA CALL BSYNC KILL WARPSYNC BSSY BREAK".split())
+LOOKED_UP = frozenset(
+    "S2R S2UR CS2R LDC ULDC LDCU SHFL VOTE VOTEU P2R R2P ELECT REDUX CREDUX QSPC HFMA2 HADD2 HMUL2 R2UR".split()
+)
+"""Opcodes that `crosslane` and `operations` model beside the arithmetic ones."""
 _LANE_CONTROL = frozenset("BSSY BSYNC BREAK WARPSYNC BMOV".split())
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """`needed[i]`: instruction i is in the slice. `live[i]`: registers the slice needs just before instruction i."""
+    """`needed[i]`: instruction i is in the slice. `used[i]`: the slice reads its result. `live[i]`: registers the slice
+    needs just before instruction i."""
 
     function: Function
     successors: tuple[tuple[int, ...], ...]
     needed: tuple[bool, ...]
+    used: tuple[bool, ...]
     live: tuple[int, ...]
     targets: frozenset[int]
     """Instructions that a branch can jump to."""
@@ -112,16 +119,23 @@ def read_registers(instruction: Instruction) -> int:
 
 
 def all_sources(instruction: Instruction) -> int:
-    """Every register the instruction may read, with the second word of pairs (rather too many than too few)."""
-    needed = read_registers(instruction)
-    wide = "WIDE" in instruction.modifiers or "HI" in instruction.modifiers or "64" in instruction.modifiers
-    for operand in instruction.operands:
-        if operand.kind == "register":
-            needed |= 1 << operand.index | (1 << operand.index + 1 if wide else 0)
-        elif operand.kind == "predicate":
+    """Every register whose value the result depends on; none for opcodes that are not modelled (their result is unknown)."""
+    needed = read_registers(instruction) if instruction.opcode in MEMORY else 0
+    if not (operation(instruction) or instruction.opcode in LOOKED_UP):
+        return needed
+    sources = instruction.operands[sass.destination_operands(instruction) :]
+    for operand in sources:
+        if operand.kind in ("register", "predicate"):
             needed |= 1 << operand.index
+        elif operand.kind in ("constant", "memory"):
+            needed |= sum(1 << index for index, _, _ in operand.terms)
+            needed |= sum(2 << index for index, _, _ in operand.terms) if operand.kind == "memory" else 0
         elif operand.text == "PR":
             needed |= 0x7F << sass.P
+    if instruction.opcode in ("IMAD", "UIMAD") and not {"WIDE", "HI"}.isdisjoint(instruction.modifiers):
+        # The addend of a wide product is a register pair.
+        last = [operand.index for operand in sources if operand.kind == "register"][-1:]
+        needed |= sum(2 << index for index in last if index not in sass.ZERO_REGISTERS)
     return needed
 
 
@@ -142,13 +156,13 @@ def analyse(function: Function, entries: Mapping[str, int]) -> Flow:
     constants = sum(1 << index for index in sass.ZERO_REGISTERS)
     defines, strong, roots, uses = [], [], [], []
     for instruction in instructions:
-        written = sum(1 << index for index in set(sass.destinations(instruction)))
+        written = sum(1 << index for index in set(instruction.writes))
         defines.append(written & ~constants)
         strong.append(written if instruction.guard is None and instruction.opcode in _STRONG else 0)
         root = is_root(instruction)
         guard = guard_bit(instruction.guard)
         roots.append((read_registers(instruction) if root else 0) | (guard if root else 0))
-        uses.append((all_sources(instruction) if not (root and instruction.opcode in MEMORY) else 0) | guard)
+        uses.append(all_sources(instruction) | guard)
     live = [0] * (len(instructions) + 1)
     predecessors: list[list[int]] = [[] for _ in instructions]
     for index, following in enumerate(successors):
@@ -172,12 +186,13 @@ def analyse(function: Function, entries: Mapping[str, int]) -> Flow:
                 if not queued[source]:
                     queued[source] = True
                     pending.append(source)
-    needed = []
-    for index, instruction in enumerate(instructions):
+    used = []
+    for index in range(len(instructions)):
         after = 0
         for target in successors[index]:
             after |= live[target]
-        needed.append(is_root(instruction) or bool(after & defines[index]))
+        used.append(bool(after & defines[index]))
+    needed = [is_root(instruction) or result for instruction, result in zip(instructions, used, strict=True)]
     jumps = frozenset(t for i, following in enumerate(successors) for t in following if t != i + 1)
     local = tuple(
         (index + 1,) if instructions[index].opcode == "CALL" and index + 1 < len(instructions)
@@ -185,7 +200,7 @@ def analyse(function: Function, entries: Mapping[str, int]) -> Flow:
         for index, following in enumerate(successors)
     )  # fmt: skip
     exits = frozenset(index for index, instruction in enumerate(instructions) if instruction.opcode in ("EXIT", "KILL"))
-    return Flow(function, successors, tuple(needed), tuple(live), jumps, local, exits)
+    return Flow(function, successors, tuple(needed), tuple(used), tuple(live), jumps, local, exits)
 
 
 _STRONG = sass.ONE_WORD | frozenset(

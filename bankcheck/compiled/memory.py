@@ -80,7 +80,7 @@ class Memory:
             machine.forward.record(
                 Entry(index, mask, [*sources, *guards], None, contribution, active, access.space, grain)
             )
-        if access.loads and access.space != LOCAL:
+        if access.loads and access.space != LOCAL and machine.flow.used[index]:
             self._load(machine, instruction, low, high, active, unsure)
 
     def _count(
@@ -159,7 +159,7 @@ class Memory:
         plain = instruction.opcode in ("LDG", "LDS", "LD")
         if plain and low is not None and high is not None:
             uniform = uniform_lanes(low.known, low.tags, active) & uniform_lanes(high.known, high.tags, active)
-        for target in sass.destinations(instruction):
+        for target in instruction.writes:
             if target >= sass.P:
                 nothing = Value(np.zeros(active.shape, np.bool_), np.full(active.shape, UNKNOWN, np.int32))
             else:
@@ -191,7 +191,7 @@ class Memory:
                     self.forget(unsure)
             return
         nothing = Value(np.zeros(self.lanes, np.uint32), np.full(self.lanes, UNKNOWN, np.int32))
-        for word, target in enumerate(sass.destinations(instruction)):
+        for word, target in enumerate(instruction.writes):
             known = simple and not narrow and place.size
             value = self.local.get(int(place[0]) + 4 * word, nothing) if known else nothing
             machine.write(target, value, active, unsure)

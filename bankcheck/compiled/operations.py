@@ -89,7 +89,7 @@ class Step:
         arrays = [source.known for source in sources]
         results = self.meaning.function(*arrays)
         outputs = results if isinstance(results, tuple) else (results,)
-        if any(source.tags is not None for source in sources):
+        if any(source.tags is not None and (source.tags.astype(np.bool_) & mask).any() for source in sources):
             values = pass_unknowns(self.meaning, sources, outputs, mask, unknowns)
         else:
             values = [Value(output) for output in outputs]
@@ -121,14 +121,14 @@ def compile_step(instruction: Instruction, slots: Slots) -> Step | None:
     """The step for an arithmetic instruction; None if its opcode or an operand is not modelled."""
     if constant := _packed_constant(instruction):
         meaning: Meaning | None = Meaning(lambda a: a, "copy")
-        return Step(meaning, ((slots.immediate(constant[0]), NONE),), sass.destinations(instruction), (), True)
+        return Step(meaning, ((slots.immediate(constant[0]), NONE),), instruction.writes, (), True)
     meaning = operation(instruction)
     if meaning is None:
         return None
-    results = sass.destinations(instruction)
+    results = instruction.writes
     registers = tuple(index for index in results if index < sass.P)
     predicates = tuple(index for index in results if index >= sass.P)
-    operands = _source_operands(instruction, registers, predicates)
+    operands = _source_operands(instruction)
     if meaning.rule == "carry" and any(index not in sass.ZERO_REGISTERS for index in predicates):
         negatives = sum(operand.negated for operand in operands)
         meaning = replace(meaning, function=_carrying(negatives))
@@ -161,12 +161,9 @@ def _half(operand: Operand) -> int | None:
     return sass.float_bits(operand.suffix or operand.text, half=True) if operand.kind == "immediate" else None
 
 
-def _source_operands(
-    instruction: Instruction, registers: tuple[int, ...], predicates: tuple[int, ...]
-) -> list[Operand]:
+def _source_operands(instruction: Instruction) -> list[Operand]:
     """Operands after the destinations, without those that are part of the opcode (truth tables, LEA's shift)."""
-    written = len(predicates) + bool(registers)
-    operands = list(instruction.operands[written:])
+    operands = list(instruction.operands[sass.destination_operands(instruction) :])
     opcode = instruction.opcode.removeprefix("U")
     immediates = [at for at, operand in enumerate(operands) if operand.kind == "immediate"]
     if opcode == "LOP3" and immediates:

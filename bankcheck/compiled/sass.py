@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 R, UR, P, UP = 0, 256, 512, 520
@@ -51,6 +52,8 @@ class Instruction:
     text: str
     file: str
     line: int
+    writes: tuple[int, ...] = ()
+    """Registers written, low word first."""
 
     @property
     def name(self) -> str:
@@ -97,6 +100,7 @@ def split_operands(text: str) -> list[str]:
     return [*parts, tail] if tail else parts
 
 
+@lru_cache(maxsize=1 << 16)
 def parse_operand(text: str) -> Operand:
     """One operand as `nvdisasm` writes it; what is not understood becomes a `name`."""
     body, negated, inverted, absolute = text, False, False, False
@@ -194,8 +198,20 @@ _WIDE_RESULT = frozenset("DADD DMUL DFMA DMNMX FADD2 FMUL2 FFMA2 CS2R".split())
 _MATRIX = re.compile(r"[HIDBQO]G?MMA$")
 
 
-def destinations(instruction: Instruction) -> tuple[int, ...]:
-    """Registers the instruction writes, low word first; for opcodes it does not know, rather too many than too few."""
+def decoded(
+    pc: int, name: str, operand_texts: str, guard: str, text: str, file: str, line: int
+) -> Instruction:  # fmt: skip
+    """An instruction from its printed parts: opcode with modifiers, operands, and the guard ("@!P0" or empty)."""
+    opcode, *modifiers = name.split(".")
+    operands = tuple(parse_operand(part) for part in split_operands(operand_texts))
+    condition = parse_operand(guard.removeprefix("@")) if guard else None
+    bare = Instruction(pc, opcode, tuple(modifiers), operands, condition, text, file, line)
+    return replace(bare, writes=_destinations(bare))
+
+
+
+def _destinations(instruction: Instruction) -> tuple[int, ...]:
+    """For opcodes that are not known, rather too many than too few."""
     if instruction.opcode in _NO_DESTINATION:
         if instruction.opcode == "BMOV" and instruction.operands and instruction.operands[0].kind == "register":
             return (instruction.operands[0].index,)
@@ -222,6 +238,13 @@ def _leading(instruction: Instruction, words: int) -> tuple[int, ...]:
         else:
             break
     return tuple(index for index in found if index < REGISTERS)
+
+
+def destination_operands(instruction: Instruction) -> int:
+    """How many of the leading operands are destinations."""
+    written = instruction.writes
+    registers = any(index < P for index in written)
+    return sum(index >= P for index in written) + registers if instruction.opcode != "R2P" else 1
 
 
 def _predicate_result(instruction: Instruction) -> bool:
