@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bankcheck.compiled import sass
-from bankcheck.compiled.sass import Instruction, Operand
+from bankcheck.compiled.sass import Instruction, Operand, words
 from bankcheck.hardware import RULES, Rule
 
 SHARED, GLOBAL, GENERIC, LOCAL, OTHER = "shared", "global", "generic", "local", "other"
@@ -104,4 +103,8 @@ def _atomic_name(modifiers: tuple[str, ...]) -> tuple[str, str]:
     return f"atom.shared.{operation}.u32", ""
 
 
-_ATOMIC_OPERATIONS = frozenset("ADD MIN MAX AND OR XOR EXCH INC DEC CAS".split())
+_ATOMIC_OPERATIONS = words(
+    """
+    ADD MIN MAX AND OR XOR EXCH INC DEC CAS
+    """
+)

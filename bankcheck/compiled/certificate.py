@@ -8,7 +8,7 @@ instruction behaves as before (None: for ever, 0: not even once).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +134,7 @@ def _request_bound(entry: Entry, moves: list[Moves]) -> int:
     return bound
 
 
-def _stays_inside(known: NDArray[np.generic], moved: Moves, low: int, high: int, mask: Mask) -> int:
+def _stays_inside(known: NDArray[Any], moved: Moves, low: int, high: int, mask: Mask) -> int:
     """The largest n with low <= known + n*moved < high in every lane."""
     at = known.astype(np.int64)
     room = np.where(moved > 0, high - 1 - at, at - low)
@@ -148,18 +148,18 @@ def _signed_range(signed: bool) -> tuple[int, int]:
     return (-(1 << 31), 1 << 31) if signed else (0, 1 << 32)
 
 
-def _numbers(known: NDArray[np.generic], signed: bool) -> Moves:
+def _numbers(known: NDArray[Any], signed: bool) -> Moves:
     return (known.view(np.int32) if signed else known).astype(np.int64)
 
 
-def _linear(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves], mask: Mask) -> int:
+def _linear(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mask: Mask) -> int:
     """Sums move linearly; a product does if only one factor moves."""
     if meaning.coefficients is None and ((moves[0] != 0) & (moves[1] != 0) & mask).any():
         return 0
     return _FOREVER
 
 
-def _carry(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves], mask: Mask) -> int:
+def _carry(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mask: Mask) -> int:
     """The sum's carries stay as they are while no source wraps and the sum stays in its block of 2^32."""
     words = [(array.astype(np.int64), moved) for array, moved in zip(known, moves, strict=True)]
     bound = min(_stays_inside(array, moved, 0, 1 << 32, mask) for array, moved in words)
@@ -172,15 +172,17 @@ def _carry(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves
     return bound
 
 
-def _lea(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves], mask: Mask) -> int:
+def _lea(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mask: Mask) -> int:
     scale = meaning.coefficients[0] if meaning.coefficients else 1
     shifted = (known[0].astype(np.int64) * scale) & 0xFFFFFFFF
-    bound = min(_stays_inside(shifted, moves[0] * scale, 0, 1 << 32, mask), _stays_inside(known[1], moves[1], 0, 1 << 32, mask))
+    bound = min(
+        _stays_inside(shifted, moves[0] * scale, 0, 1 << 32, mask), _stays_inside(known[1], moves[1], 0, 1 << 32, mask)
+    )
     low = (shifted + known[1].astype(np.int64)) & 0xFFFFFFFF
     return min(bound, _stays_inside(low, moves[0] * scale + moves[1], 0, 1 << 32, mask))
 
 
-def _wide(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves], mask: Mask) -> int:
+def _wide(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mask: Mask) -> int:
     """64-bit product plus pair: the high word stays while the low word does not wrap, and no source does."""
     if ((moves[0] != 0) & (moves[1] != 0) & mask).any() or moves[3][mask].any():
         return 0
@@ -200,7 +202,7 @@ def _wide(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves]
     return min(bound, _stays_inside(total, moved + moves[2], 0, 1 << 32, mask))
 
 
-def _compare(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves], mask: Mask) -> int:
+def _compare(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mask: Mask) -> int:
     """The outcome stays while the difference of the two numbers does not change sign, and neither wraps."""
     low, high = _signed_range(meaning.signed)
     a, b = _numbers(known[0], meaning.signed), _numbers(known[1], meaning.signed)
@@ -224,7 +226,7 @@ def _compare(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Mov
     return min(bound, int(steps.min()))
 
 
-def _bits(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves], mask: Mask) -> int:
+def _bits(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mask: Mask) -> int:
     """Only bits at or above the lowest moving bit change: the result must ignore them, or pass one source's through."""
     words = [array.astype(np.uint32) for array in known[:3]]
     if any(moved[mask].any() for moved in moves[3:]):
@@ -243,33 +245,33 @@ def _bits(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves]
         for place, at in enumerate(moving):
             if pattern >> place & 1:
                 changed[at] = changed[at] ^ np.where(moves[at] != 0, high, np.uint32(0))
-        flipped |= truth_table(meaning.table, *changed) ^ result  # type: ignore[operator]
+        flipped |= truth_table(meaning.table, *changed) ^ result
     if not (flipped & high).any():
         return _FOREVER
     if len(moving) == 1:
         at = moving[0]
         changed = list(words)
         changed[at] = changed[at] ^ high
-        passes = ((result ^ words[at]) & high) | ((truth_table(meaning.table, *changed) ^ changed[at]) & high)  # type: ignore[operator]
+        passes = ((result ^ words[at]) & high) | ((truth_table(meaning.table, *changed) ^ changed[at]) & high)
         if not passes[moves[at] != 0].any():
             return 0 if meaning.relation else _FOREVER
     return 0
 
 
-def _shift(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves], mask: Mask) -> int:
+def _shift(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mask: Mask) -> int:
     """Left shifts of one word by a fixed amount are products. Right shifts repeat while the result stays the same."""
     if moves[1][mask].any():
         return 0
     zeros = np.zeros(mask.shape, np.uint32)
     unit = meaning.function(np.ones(mask.shape, np.uint32), known[1], zeros)
     left = np.uint32(1) << np.minimum(known[1].astype(np.uint32), np.uint32(31))
-    if not moves[2][mask].any() and not known[2][mask].any() and not isinstance(unit, tuple):
-        if np.array_equal(unit[mask], left[mask]) and (known[1][mask] < 32).all():  # type: ignore[operator]
-            return _FOREVER
+    single_word = not moves[2][mask].any() and not known[2][mask].any() and not isinstance(unit, tuple)
+    if single_word and np.array_equal(unit[mask], left[mask]) and (known[1][mask] < 32).all():
+        return _FOREVER
     return _stays_in_step(meaning, known, moves, mask)
 
 
-def _stays_in_step(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves], mask: Mask) -> int:
+def _stays_in_step(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mask: Mask) -> int:
     """SHF.R of the high source alone: exact if it moves by whole steps of 2^shift, or stays inside one step."""
     if moves[0][mask].any():
         return 0
@@ -296,11 +298,11 @@ def _bound_in_step(number: Moves, moved: Moves, size: Moves, mask: Mask) -> int:
     return int((room[here] // np.abs(moved[here])).min()) if here.any() else _FOREVER
 
 
-def _select(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves], mask: Mask) -> int:
+def _select(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mask: Mask) -> int:
     return _FOREVER
 
 
-def _choose(meaning: Meaning, known: list[NDArray[np.generic]], moves: list[Moves], mask: Mask) -> int:
+def _choose(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mask: Mask) -> int:
     ordered = Meaning(meaning.function, "compare", signed=meaning.signed, relation="LT")
     return _compare(ordered, known, moves, mask)
 

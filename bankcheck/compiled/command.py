@@ -34,14 +34,17 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option("--nvcc", type=click.Path(), help="The nvcc to compile a .cu file with.")
 @click.option("--sass", is_flag=True, help="Show instructions instead of source lines.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
-@click.option("--check", "checks", multiple=True, metavar="'excess<=0'", help="A limit every kernel must keep; else exit 1.")
+@click.option(
+    "--check", "checks", multiple=True, metavar="'excess<=0'", help="A limit every kernel must keep; else exit 1."
+)
 @click.option("--allow-unknown", is_flag=True, help="Let --check leave out what is unknown.")
 @click.option("--diff", "old", type=click.Path(exists=True, dir_okay=False), metavar="OLD",
               help="Compare with another build of the kernel; exit 1 if excess grew.")  # fmt: skip
 @click.option("--no-cache", is_flag=True, help="Compile, disassemble and execute again.")
 def profile(
     file: str, kernel: str | None, block: str, grid: str, arguments: tuple[str, ...], smem: int, arch: str, blocks: int,
-    nvcc: str | None, sass: bool, form: str, checks: tuple[str, ...], allow_unknown: bool, old: str | None, no_cache: bool,
+    nvcc: str | None, sass: bool, form: str, checks: tuple[str, ...], allow_unknown: bool, old: str | None,
+    no_cache: bool,
 ) -> None:  # fmt: skip
     """Count shared-memory wavefronts and global sectors of a compiled kernel, as Nsight Compute would, without a GPU.
 

@@ -88,7 +88,7 @@ def _recorded_options(place: Path, target: Path) -> tuple[list[str], str | None]
 
 
 def _by_nvcc(compiler: str, path: str, arch: str, instances: Sequence[str], options: Sequence[str]) -> bytes:
-    """Compile with nvcc; asked-for instances are instantiated by taking their address in a file that includes this one."""
+    """Compile with nvcc; instances that are asked for get their address taken in a file that includes this one."""
     with tempfile.TemporaryDirectory(prefix="bankcheck-") as folder:
         output = str(Path(folder) / "kernel.cubin")
         source = path
@@ -258,7 +258,9 @@ def _by_jitlink(library: str, ptx: bytes, arch: str) -> bytes:
 
     def call(name: str, *arguments: object) -> int:
         for suffix in ("", "_13_3", "_13_0", "_12_9", "_12_0"):
-            function = getattr(link, f"__nvJitLink{name}{suffix}", None) or getattr(link, f"nvJitLink{name}{suffix}", None)
+            function = getattr(link, f"__nvJitLink{name}{suffix}", None) or getattr(
+                link, f"nvJitLink{name}{suffix}", None
+            )
             if function is not None:
                 return int(function(*arguments))
         raise BankcheckError(f"this nvJitLink has no nvJitLink{name}")

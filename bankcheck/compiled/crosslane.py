@@ -11,7 +11,7 @@ import numpy as np
 from bankcheck.compiled import sass
 from bankcheck.compiled.launch import SHARED_WINDOW_HIGH, Launch
 from bankcheck.compiled.sass import Instruction, Operand
-from bankcheck.compiled.values import LANES, UNKNOWN, Mask, U32, Value, uniform_lanes
+from bankcheck.compiled.values import LANES, U32, UNKNOWN, Mask, Value, uniform_lanes
 
 if TYPE_CHECKING:
     from bankcheck.compiled.execute import Machine
@@ -44,7 +44,11 @@ def make_geometry(launch: Launch, blocks: list[int], constant: Callable[[int, in
 
 def special_step(machine: Machine, instruction: Instruction, active: Mask, unsure: Mask | None) -> list[Value]:
     """Run one instruction; returns the sources it read, for the fast-forward's record."""
-    sources = [machine.values[o.index] for o in instruction.operands[sass.destination_operands(instruction) :] if o.kind in ("register", "predicate")]
+    sources = [
+        machine.values[o.index]
+        for o in instruction.operands[sass.destination_operands(instruction) :]
+        if o.kind in ("register", "predicate")
+    ]
     handler = _HANDLERS.get(instruction.opcode)
     if handler is None or not handler(machine, instruction, active, unsure):
         _unknown(machine, instruction, active, unsure)
@@ -91,7 +95,9 @@ def _special_register(machine: Machine, instruction: Instruction, active: Mask, 
 
 
 _ONE, _ALL64 = np.uint64(1), np.uint64(0xFFFFFFFF)
-_LANE_MASKS: dict[str, Callable[[np.ndarray[tuple[int], np.dtype[np.uint64]]], np.ndarray[tuple[int], np.dtype[np.uint64]]]] = {
+_LANE_MASKS: dict[
+    str, Callable[[np.ndarray[tuple[int], np.dtype[np.uint64]]], np.ndarray[tuple[int], np.dtype[np.uint64]]]
+] = {
     "SR_EQMASK": lambda bit: bit,
     "SR_LTMASK": lambda bit: bit - _ONE,
     "SR_LEMASK": lambda bit: bit - _ONE | bit,
@@ -117,12 +123,12 @@ def _load_constant_table(
     machine: Machine, operand: Operand, targets: tuple[int, ...], active: Mask, unsure: Mask | None
 ) -> bool:
     """`c[0x3][R2+0x10]`: look the word up for each distinct index."""
-    total = np.full(active.shape, operand.value & 0xFFFFFFFF, np.uint32)
+    total: U32 = np.full(active.shape, operand.value & 0xFFFFFFFF, np.uint32)
     for index, scale, _ in operand.terms:
         value = machine.values[index]
         if value.tags is not None and (value.tags[active] != 0).any():
             return False
-        total = total + value.known * np.uint32(scale)
+        total = (total + value.known * np.uint32(scale)).astype(np.uint32)
     offsets, where = np.unique(np.where(active, total, total[active][0] if active.any() else 0), return_inverse=True)
     for word, target in enumerate(targets):
         found = [machine.geometry.constant(operand.bank, int(offset) + 4 * word) for offset in offsets]
@@ -140,7 +146,13 @@ def _shuffle(machine: Machine, instruction: Instruction, active: Mask, unsure: M
     if len(sources) != 3 or mode not in ("IDX", "UP", "DOWN", "BFLY") or unsure is not None:
         return False
     words = [_word(machine, operand) for operand in sources]
-    if words[1] is None or words[2] is None or words[0] is None or words[1].tags is not None or words[2].tags is not None:
+    if (
+        words[1] is None
+        or words[2] is None
+        or words[0] is None
+        or words[1].tags is not None
+        or words[2].tags is not None
+    ):
         return False
     data, amount, control = words[0], words[1].known.astype(np.int64), words[2].known.astype(np.int64)
     lane = np.tile(np.arange(LANES), len(active) // LANES)
@@ -230,7 +242,9 @@ def _unpack_predicates(machine: Machine, instruction: Instruction, active: Mask,
         return False
     for bit in range(7):
         if operands[2].value >> bit & 1:
-            machine.write(sass.P + bit, Value((word.known >> np.uint32(bit) & np.uint32(1)).astype(np.bool_)), active, unsure)
+            machine.write(
+                sass.P + bit, Value((word.known >> np.uint32(bit) & np.uint32(1)).astype(np.bool_)), active, unsure
+            )
     return True
 
 

@@ -131,9 +131,7 @@ def _sections(data: bytes) -> list[_Section]:
         return data[offset : offset + size]
 
     names = content(names_index)
-    return [
-        _Section(_string(names, raw[i][0]), raw[i][1], content(i), raw[i][5], raw[i][7]) for i in range(count)
-    ]
+    return [_Section(_string(names, raw[i][0]), raw[i][1], content(i), raw[i][5], raw[i][7]) for i in range(count)]
 
 
 def _string(table: bytes, at: int) -> str:

@@ -7,11 +7,12 @@ quotient comes out although `MUFU.RCP` here is the correctly rounded reciprocal 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
 Function = Callable[..., Array | tuple[Array, ...]]
 _F32, _F64, _U32, _I32 = np.float32, np.float64, np.uint32, np.int32
 
@@ -39,8 +40,9 @@ def _float_to_integer(signed: bool) -> Function:
     low, high = (-(2**31), 2**31 - 1) if signed else (0, 2**32 - 1)
 
     def function(a: Array) -> Array:
-        whole = np.clip(np.nan_to_num(np.trunc(_f32(a).astype(_F64)), nan=0.0), low, high)
-        return whole.astype(np.int64).astype(_U32)
+        whole: Array = np.clip(np.nan_to_num(np.trunc(_f32(a).astype(_F64)), nan=0.0), low, high)
+        integers: Array = whole.astype(np.int64).astype(_U32)
+        return integers
 
     return function
 
@@ -72,6 +74,7 @@ def _multiply_add(a: Array, b: Array, c: Array) -> Array:
         return _bits(np.where((error != 0) & even & np.isfinite(total), nudged, total).astype(_F32))
 
 
+_PLAIN: dict[str, Function] = {"FADD": _add, "FMUL": _multiply, "FFMA": _multiply_add}
 _RELATIONS: dict[str, Function] = {
     "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal, "EQ": np.equal, "NE": np.not_equal,
 }  # fmt: skip
@@ -82,7 +85,7 @@ def _compare(relation: str, combine: str, unordered: bool) -> Function:
         x, y = _f32(a), _f32(b)
         nan = np.isnan(x) | np.isnan(y)
         result = _RELATIONS[relation](x, y)
-        result = (result | nan) if unordered else (result & ~nan)  # type: ignore[operator]
+        result = (result | nan) if unordered else (result & ~nan)
         join = np.logical_and if combine == "AND" else np.logical_or
         return join(result, joined), join(~result, joined)
 
@@ -101,7 +104,7 @@ def operation(opcode: str, modifiers: tuple[str, ...]) -> Function | None:
     if opcode == "MUFU" and names == {"RCP"}:
         return _reciprocal
     if opcode in ("FADD", "FMUL", "FFMA") and not names:
-        return {"FADD": _add, "FMUL": _multiply, "FFMA": _multiply_add}[opcode]
+        return _PLAIN[opcode]
     if opcode == "FSETP" and len(modifiers) >= 2:
         relation, combine = modifiers[0], next((m for m in modifiers if m in ("AND", "OR")), "")
         ordered = relation[:2] if relation.endswith("U") and len(relation) == 3 else relation

@@ -10,19 +10,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bankcheck.compiled import sass
+from bankcheck.compiled.sass import INSTRUCTION_BYTES, Function, Instruction, Operand, words
 from bankcheck.compiled.semantics import operation
-from bankcheck.compiled.sass import INSTRUCTION_BYTES, Function, Instruction, Operand
 from bankcheck.errors import BankcheckError
 
-MEMORY = frozenset(
-    "LDS STS LDSM STSM ATOMS LDGSTS LDG STG RED REDG ATOMG ATOM LD ST LDL STL REDS UBLKCP UTMALDG UTMASTG".split()
+MEMORY = words(
+    """
+    LDS STS LDSM STSM ATOMS LDGSTS LDG STG RED REDG ATOMG ATOM LD ST LDL STL REDS UBLKCP UTMALDG UTMASTG
+    """
 )
-_ENDS = frozenset("EXIT RET BRX JMP JMX BRA CALL BSYNC KILL WARPSYNC BSSY BREAK".split())
-LOOKED_UP = frozenset(
-    "S2R S2UR CS2R LDC ULDC LDCU SHFL VOTE VOTEU P2R R2P ELECT REDUX CREDUX QSPC HFMA2 HADD2 HMUL2 R2UR".split()
+_ENDS = words(
+    """
+    EXIT RET BRX JMP JMX BRA CALL BSYNC KILL WARPSYNC BSSY BREAK
+    """
+)
+LOOKED_UP = words(
+    """
+    S2R S2UR CS2R LDC ULDC LDCU SHFL VOTE VOTEU P2R R2P ELECT REDUX CREDUX QSPC HFMA2 HADD2 HMUL2 R2UR
+    """
 )
 """Opcodes that `crosslane` and `operations` model beside the arithmetic ones."""
-_LANE_CONTROL = frozenset("BSSY BSYNC BREAK WARPSYNC BMOV".split())
+_LANE_CONTROL = frozenset(["BSSY", "BSYNC", "BREAK", "WARPSYNC", "BMOV"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +51,7 @@ class Flow:
     """Guarded exits: some lanes may end there."""
 
     def between(self, branch: int) -> tuple[frozenset[int], int | None]:
-        """Instructions that run on some but not every way on from `branch`, and where all ways meet (None: at the end)."""
+        """What runs on some but not every way on from `branch`, and where all ways meet (None: at the end)."""
         return _region(self, branch)
 
 
@@ -100,7 +108,9 @@ def _successors(
         returns = list(call_sites.get(entry, ()))
         return [*returns, index + 1] if conditional else returns
     if opcode in ("BRX", "JMX", "BRXU"):
-        return [o.value // INSTRUCTION_BYTES for o in instruction.operands if o.kind == "name" and o.value] or [index + 1]
+        return [o.value // INSTRUCTION_BYTES for o in instruction.operands if o.kind == "name" and o.value] or [
+            index + 1
+        ]
     return [index + 1]
 
 
@@ -119,7 +129,7 @@ def read_registers(instruction: Instruction) -> int:
 
 
 def all_sources(instruction: Instruction) -> int:
-    """Every register whose value the result depends on; none for opcodes that are not modelled (their result is unknown)."""
+    """The registers that the result depends on; none for opcodes that are not modelled: their result is unknown."""
     needed = read_registers(instruction) if instruction.opcode in MEMORY else 0
     if not (operation(instruction) or instruction.opcode in LOOKED_UP):
         return needed
@@ -203,9 +213,12 @@ def analyse(function: Function, entries: Mapping[str, int]) -> Flow:
     return Flow(function, successors, tuple(needed), tuple(used), tuple(live), jumps, local, exits)
 
 
-_STRONG = sass.ONE_WORD | frozenset(
-    "MOV IADD3 IADD IMAD LEA SHF LOP3 SEL UMOV UIADD3 UIMAD ULEA USHF ULOP3 USEL UISETP UPLOP3 UPRMT ULDC LDC LDCU LDG LDS LD "
-    "LDL LDSM ATOM ATOMS ATOMG CS2R I2F F2I S2UR DADD DMUL DFMA UVIADD UVIMNMX UIABS UFLO UPOPC UBREV USGXT UBMSK".split()
+_STRONG = sass.ONE_WORD | words(
+    """
+    MOV IADD3 IADD IMAD LEA SHF LOP3 SEL UMOV UIADD3 UIMAD ULEA USHF ULOP3 USEL UISETP UPLOP3 UPRMT ULDC LDC
+    LDCU LDG LDS LD LDL LDSM ATOM ATOMS ATOMG CS2R I2F F2I S2UR DADD DMUL DFMA UVIADD UVIMNMX UIABS UFLO UPOPC
+    UBREV USGXT UBMSK
+    """
 )
 
 
@@ -229,7 +242,7 @@ def _region(flow: Flow, branch: int) -> tuple[frozenset[int], int | None]:
 def immediate_postdominator(
     successors: tuple[tuple[int, ...], ...], start: int, exits: frozenset[int] = frozenset()
 ) -> int | None:
-    """The first instruction that every way from `start` to an exit passes; None if there is none. `exits` may also leave.
+    """The first instruction that every way from `start` to an end passes, or None. At `exits` a way may end.
 
     Cooper, Harvey and Kennedy's iteration on the reversed graph, limited to what `start` reaches.
     """

@@ -54,7 +54,7 @@ def load(path: str, data: bytes, build: Build) -> list[Input]:
         cubin = compilers.compile_source(path, data, facts, build.arch or "sm_90", build.kernel, build.nvcc,
                                          build.options, build.use_cache)  # fmt: skip
         return [Input(cubin, read_cubin(cubin), facts)]
-    if Path(path).suffix == ".ptx" or data.lstrip()[:2] == b"//" and b".target" in data[:4096]:
+    if Path(path).suffix == ".ptx" or (data.lstrip()[:2] == b"//" and b".target" in data[:4096]):
         cubin = compilers.assemble(data, build.arch, build.use_cache)
         return [Input(cubin, read_cubin(cubin))]
     images = device_images(data)
@@ -62,7 +62,9 @@ def load(path: str, data: bytes, build: Build) -> list[Input]:
         raise BankcheckError(f"{path} is no cubin, PTX, CUDA source or program with device code")
     cubins = [image for image in images if is_cubin(image)]
     if not cubins:
-        return [Input(cubin, read_cubin(cubin)) for cubin in (compilers.assemble(images[0], build.arch, build.use_cache),)]
+        return [
+            Input(cubin, read_cubin(cubin)) for cubin in (compilers.assemble(images[0], build.arch, build.use_cache),)
+        ]
     inputs = [Input(image, read_cubin(image)) for image in cubins]
     wanted = [item for item in inputs if not build.arch or item.cubin.arch == build.arch.rstrip("af")]
     if not wanted:

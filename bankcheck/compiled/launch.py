@@ -40,7 +40,7 @@ class Launch:
 
 
 def parse_shape(text: str, what: str) -> tuple[int, int, int]:
-    """"32,8" or "32x8" -> (32, 8, 1). Raises `BankcheckError` for anything else."""
+    """ "32,8" or "32x8" -> (32, 8, 1). Raises `BankcheckError` for anything else."""
     parts = text.replace("x", ",").split(",")
     if not 1 <= len(parts) <= 3 or not all(part.strip().isdecimal() and len(part.strip()) <= 10 for part in parts):
         raise BankcheckError(f"--{what} '{text[:40]}' is not a shape: write --{what} 32,8", text, (0, len(text)))
@@ -72,9 +72,7 @@ class Options:
     dynamic_shared_bytes: int = 0
 
 
-def build_launch(
-    facts: KernelFacts, types: tuple[str, ...] | None, names: tuple[str, ...], options: Options
-) -> Launch:
+def build_launch(facts: KernelFacts, types: tuple[str, ...] | None, names: tuple[str, ...], options: Options) -> Launch:
     """The launch to execute: what was given, and a listed assumption for what was not.
 
     `types` are the parameter types from the mangled name, `names` the parameter names from the source; both may be
@@ -95,7 +93,9 @@ def build_launch(
             at = facts.parameter_base + parameter.offset_bytes + offset
             if (parameter.position, offset) in given:
                 words[at] = given[parameter.position, offset]
-        if (parameter.position, 0) in given or parameter.size_bytes > 8 and any(p == parameter.position for p, _ in given):
+        if (parameter.position, 0) in given or (
+            parameter.size_bytes > 8 and any(p == parameter.position for p, _ in given)
+        ):
             _rest_unknown(facts, parameter, words, unknown)
             continue
         value, note = _guess(parameter, declared)
@@ -123,7 +123,9 @@ def _block(facts: KernelFacts, options: Options, assumptions: list[str]) -> tupl
     if facts.required_block:
         return facts.required_block
     if facts.max_threads:
-        assumptions.append(f"block {','.join(map(str, facts.max_threads))}: the maximum from __launch_bounds__ (--block)")
+        assumptions.append(
+            f"block {','.join(map(str, facts.max_threads))}: the maximum from __launch_bounds__ (--block)"
+        )
         return facts.max_threads
     assumptions.append(f"block {','.join(map(str, DEFAULT_BLOCK))}: not given and no __launch_bounds__ (--block)")
     return DEFAULT_BLOCK
@@ -140,13 +142,13 @@ def _rest_unknown(facts: KernelFacts, parameter: Parameter, words: dict[int, int
 def _guess(parameter: Parameter, declared: str | None) -> tuple[int | None, str]:
     """(value or None for unknown, the assumption to list)."""
     size = parameter.size_bytes
-    if declared is not None and declared.rstrip(" &").endswith("*") or declared is None and size == 8:
+    if (declared is not None and declared.rstrip(" &").endswith("*")) or (declared is None and size == 8):
         note = "" if declared else "taken for a pointer"
         return POINTER_BASE + parameter.position * POINTER_STEP, note
     kind = (declared or "").split()
     if kind and kind[0] in _FLOATS:
         return None, ""
-    if declared is None and size <= 4 or kind and kind[0] in _INTEGERS:
+    if (declared is None and size <= 4) or (kind and kind[0] in _INTEGERS):
         value = 1 if kind[:1] == ["bool"] or size == 1 else DEFAULT_INTEGER
         return value, f"not given, {value} assumed (--arg {parameter.position}=N)"
     return None, f"{size} bytes not given: unknown (--arg {parameter.position}@OFFSET=VALUE)"

@@ -110,13 +110,13 @@ def diff_text(found: Sequence[tuple[str, list[Change]]]) -> str:
         width = max(len(row.place) for row in rows)
         for row in rows:
             old, new = row.old or (0, 0, 0), row.new or (0, 0, 0)
-            cells = ["  ".join(f"{f'{a:,} -> {b:,}' if a != b else f'{a:,}':>20}" for a, b in zip(old, new, strict=True))]
+            cells = [
+                "  ".join(f"{f'{a:,} -> {b:,}' if a != b else f'{a:,}':>20}" for a, b in zip(old, new, strict=True))
+            ]
             lines.append(f"  {row.place.ljust(width)}{cells[0]}")
     return "\n".join(lines)
 
 
 def excess_grew(found: Sequence[tuple[str, list[Change]]]) -> bool:
     """True if some kernel has more excess wavefronts than before."""
-    return any(
-        sum((row.new or (0, 0, 0))[1] - (row.old or (0, 0, 0))[1] for row in rows) > 0 for _, rows in found
-    )
+    return any(sum((row.new or (0, 0, 0))[1] - (row.old or (0, 0, 0))[1] for row in rows) > 0 for _, rows in found)

@@ -83,9 +83,7 @@ class Memory:
         if access.loads and access.space != LOCAL and machine.flow.used[index]:
             self._load(machine, instruction, low, high, active, unsure)
 
-    def _count(
-        self, machine: Machine, index: int, access: Access, low: Value, high: Value, active: Mask
-    ) -> list[int]:
+    def _count(self, machine: Machine, index: int, access: Access, low: Value, high: Value, active: Mask) -> list[int]:
         if access.space == SHARED:
             return [*self._shared(machine, index, access.rule, low, active), 0, 0]
         if access.space == GLOBAL:
@@ -134,9 +132,7 @@ class Memory:
         machine.tally.widest(index, found[3])
         return list(found[:3])
 
-    def _sectors(
-        self, machine: Machine, index: int, width: int, low: Value, high: Value, active: Mask
-    ) -> list[int]:
+    def _sectors(self, machine: Machine, index: int, width: int, low: Value, high: Value, active: Mask) -> list[int]:
         """[sectors, ideal sectors] of one execution by all warps."""
         if not active.any():
             return [0, 0]
@@ -168,13 +164,13 @@ class Memory:
                 nothing = Value(np.zeros(active.shape, np.uint32), tags)
             machine.write(target, nothing, active, unsure)
 
-    def _spill(
-        self, machine: Machine, instruction: Instruction, low: Value, active: Mask, unsure: Mask | None
-    ) -> None:
+    def _spill(self, machine: Machine, instruction: Instruction, low: Value, active: Mask, unsure: Mask | None) -> None:
         """STL and LDL of whole words at one address in all lanes; anything else forgets local memory."""
         words = max(1, sass.result_words(instruction) if instruction.opcode == "LDL" else _store_words(instruction))
         place = low.known[active]
-        simple = (low.tags is None or not low.tags[active].any()) and (not place.size or bool((place == place[0]).all()))
+        simple = (low.tags is None or not low.tags[active].any()) and (
+            not place.size or bool((place == place[0]).all())
+        )
         narrow = any(m in ("U8", "S8", "U16", "S16") for m in instruction.modifiers)
         if instruction.opcode == "STL":
             data = instruction.operands[-1]

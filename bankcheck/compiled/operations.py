@@ -18,8 +18,8 @@ from bankcheck.compiled.semantics import Array, Function, Meaning, operation
 from bankcheck.compiled.values import Mask, Unknowns, Value
 
 NONE, NEGATE, INVERT = 0, 1, 2
-_FLOAT_SOURCES = frozenset("FADD FMUL FFMA FSETP MUFU F2I FSEL FMNMX".split())
-_HALF_SOURCES = frozenset("HFMA2 HADD2 HMUL2".split())
+_FLOAT_SOURCES = frozenset(["FADD", "FMUL", "FFMA", "FSETP", "MUFU", "F2I", "FSEL", "FMNMX"])
+_HALF_SOURCES = frozenset(["HFMA2", "HADD2", "HMUL2"])
 
 
 @dataclass(slots=True)
@@ -107,8 +107,8 @@ def _modified(value: Value, modifier: int) -> Value:
         return value
     if modifier == INVERT:
         if value.known.dtype == np.bool_:
-            return Value(~value.known, value.tags)  # type: ignore[operator]
-        return Value(~value.known, _lose_shared(value))  # type: ignore[operator]
+            return Value(~value.known, value.tags)
+        return Value(~value.known, _lose_shared(value))
     return Value(np.negative(value.known), _lose_shared(value))
 
 
@@ -120,8 +120,8 @@ def _lose_shared(value: Value) -> np.ndarray[tuple[int], np.dtype[np.int32]] | N
 def compile_step(instruction: Instruction, slots: Slots) -> Step | None:
     """The step for an arithmetic instruction; None if its opcode or an operand is not modelled."""
     if constant := _packed_constant(instruction):
-        meaning: Meaning | None = Meaning(lambda a: a, "copy")
-        return Step(meaning, ((slots.immediate(constant[0]), NONE),), instruction.writes, (), True)
+        copy = Meaning(lambda a: a, "copy")
+        return Step(copy, ((slots.immediate(constant[0]), NONE),), instruction.writes, (), True)
     meaning = operation(instruction)
     if meaning is None:
         return None
@@ -154,7 +154,8 @@ def _packed_constant(instruction: Instruction) -> tuple[int] | None:
     if any(o.kind != "register" or o.index != sass.RZ for o in operands[1:3]):
         return None
     halves = [_half(o) for o in operands[3:]]
-    return None if None in halves else ((halves[0] << 16) | halves[1],)  # type: ignore[operator]
+    high, low = halves
+    return None if high is None or low is None else ((high << 16) | low,)
 
 
 def _half(operand: Operand) -> int | None:
@@ -199,9 +200,11 @@ def _source(operand: Operand, slots: Slots, pair: bool, instruction: Instruction
         return [(slot, modifier), (slots.immediate(word >> 32), modifier)] if pair else [(slot, modifier)]
     if operand.kind == "constant" and not operand.terms and not operand.suffix:
         slot = slots.constant_word(operand.bank, operand.value)
-        return [(slot, modifier), (slots.constant_word(operand.bank, operand.value + 4), NONE)] if pair else [
-            (slot, modifier)
-        ]
+        return (
+            [(slot, modifier), (slots.constant_word(operand.bank, operand.value + 4), NONE)]
+            if pair
+            else [(slot, modifier)]
+        )
     return None
 
 

@@ -81,7 +81,7 @@ def _three_valued(meaning: Meaning, sources: Sequence[Value]) -> list[Value]:
     results = []
     for position in range(len(flat[0])):
         alternatives = np.stack([outcome[position] for outcome in flat])
-        known = alternatives.all(axis=0)
+        known: Array = np.asarray(alternatives.all(axis=0))
         tags = np.where(known == alternatives.any(axis=0), np.int32(0), np.int32(UNKNOWN))
         results.append(_cleaned(known, tags))
     return results
@@ -182,25 +182,22 @@ def _bits(meaning: Meaning, sources: Sequence[Value], output: Array, mask: Mask,
     words = [source.known for source in sources[:3]]
     depends = np.zeros(output.shape, np.uint32)
     for flips in itertools.product((0, 1), repeat=3):
-        changed = [
-            word ^ bits if flip else word  # type: ignore[operator]
-            for word, bits, flip in zip(words, unknown_bits, flips, strict=True)
-        ]
-        depends |= truth_table(meaning.table, *changed) ^ output  # type: ignore[operator]
+        changed = [word ^ bits if flip else word for word, bits, flip in zip(words, unknown_bits, flips, strict=True)]
+        depends |= truth_table(meaning.table, *changed) ^ output
     tags = np.where(depends == 0, np.int32(0), np.int32(UNKNOWN))
     keys = [np.zeros(output.shape, np.int32) if s.tags is None else s.tags for s in sources[:3]]
     shared = (depends != 0) & ~_depends_on_lost(meaning, words, unknown_bits, sources, depends)
     for word, key in zip(words, keys, strict=True):
-        shared &= uniform_lanes(word & depends, key, mask)  # type: ignore[operator]
+        shared &= uniform_lanes(word & depends, key, mask)
     shared &= uniform_lanes(depends, None, mask)
     if shared.any():
-        for row in np.unique(np.stack([*keys, *(word & depends for word in words), depends])[:, shared], axis=1).T:  # type: ignore[operator]
+        for row in np.unique(np.stack([*keys, *(word & depends for word in words), depends])[:, shared], axis=1).T:
             here = shared & (depends == row[6].astype(np.uint32))
             for at in range(3):
-                here &= (keys[at] == row[at]) & ((words[at] & depends) == row[3 + at].astype(np.uint32))  # type: ignore[operator]
+                here &= (keys[at] == row[at]) & ((words[at] & depends) == row[3 + at].astype(np.uint32))
             lowest = int(row[6]) & -int(row[6])
             tags[here] = unknowns.derived(("bits", meaning.table, *(int(x) for x in row)), lowest)
-    return _cleaned(np.where(tags > 0, output & ~depends, output), tags)  # type: ignore[operator]
+    return _cleaned(np.where(tags > 0, output & ~depends, output), tags)
 
 
 def _depends_on_lost(
@@ -208,10 +205,11 @@ def _depends_on_lost(
 ) -> Mask:
     """Lanes whose result depends on a source that is UNKNOWN, not merely shared."""
     lost = np.zeros(depends.shape, np.bool_)
-    for at, source in enumerate(sources[:3]):
+    for source in sources[:3]:
         if source.tags is not None:
             lost |= source.tags == UNKNOWN
-    return lost & (depends != 0)
+    result: Mask = lost & (depends != 0)
+    return result
 
 
 def _uniform(

@@ -40,7 +40,7 @@ def profile_kernel(
     inlining: Mapping[int, tuple[disassembly.Frame, ...]],
     options: Options,
     parameter_names: tuple[str, ...] = (),
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    limits: Limits = Limits(),
 ) -> KernelProfile:
     """Execute one kernel for one launch. Raises `BankcheckError` for a launch or code that cannot be run at all."""
     demangled = names.demangle(facts.name)
@@ -71,9 +71,7 @@ def profile_kernel(
     )  # fmt: skip
 
 
-def _blocks_to_run(
-    graph: flow.Flow, launch: Launch, limits: Limits, assumptions: list[str]
-) -> tuple[list[int], int]:
+def _blocks_to_run(graph: flow.Flow, launch: Launch, limits: Limits, assumptions: list[str]) -> tuple[list[int], int]:
     """(linear block numbers, factor for the counts). One block stands for all if nothing depends on blockIdx."""
     depends = any(
         graph.needed[index] and any(operand.suffix.startswith("SR_CTAID") for operand in instruction.operands)
@@ -124,7 +122,7 @@ def _row(
 def _place(
     instruction: Instruction, stack: tuple[disassembly.Frame, ...]
 ) -> tuple[str, int, tuple[tuple[str, int], ...]]:
-    """The line to show: the innermost one in the file that the kernel itself is in, so that users see their own code."""
+    """The line to show: the innermost one in the file that the kernel itself is in: the user's own code."""
     if not stack:
         return instruction.file, instruction.line, ()
     own = stack[-1].file
@@ -174,7 +172,7 @@ class _ConstantMemory:
         if place in range(0, 24, 4):
             return self._launch.constants[place], True
         special = {0x28: STACK_POINTER, 0x37C: STACK_POINTER, 0x18: 0, 0x1C: SHARED_WINDOW_HIGH, 0x20: 0, 0x24: 0}
-        if start == 0 and offset in special or offset == 0x37C and start:
+        if (start == 0 and offset in special) or (offset == 0x37C and start):
             return special[offset], True
         return 0, False
 
@@ -186,7 +184,7 @@ def profile_cubin(
     wanted: str | None,
     options: Options,
     parameter_names: Mapping[str, tuple[str, ...]] | None = None,
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    limits: Limits = Limits(),
 ) -> list[KernelProfile]:
     """Profile the kernels that `wanted` names (all if None). Raises `BankcheckError` if there is none."""
     chosen = names.choose_kernels(wanted, cubin.kernels)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import PurePath
 
 from bankcheck.compiled.names import split_signature
 from bankcheck.compiled.results import COMPUTED, UNKNOWN, KernelProfile, LineProfile, by_line, to_json
 
+Paint = Callable[[str, str], str]
+Totals = Callable[[str], int | None]
 Sources = Mapping[str, Sequence[str]]
 """File name as recorded by the compiler -> its lines, for the files that could be read."""
 
@@ -36,7 +39,7 @@ def _kernel(profile: KernelProfile, sources: Sources, sass: bool, color: bool, w
     return "\n".join(lines)
 
 
-def _painter(color: bool):  # type: ignore[no-untyped-def]
+def _painter(color: bool) -> Paint:
     return (lambda shown, style: f"{style}{shown}{_END}") if color else (lambda shown, style: shown)
 
 
@@ -44,7 +47,7 @@ def _count(value: int | None) -> str:
     return "?" if value is None else f"{value:,}" if value else "-"
 
 
-def _line_rows(profile: KernelProfile, sources: Sources, paint) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:  # type: ignore[no-untyped-def]
+def _line_rows(profile: KernelProfile, sources: Sources, paint: Paint) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     rows = []
     for group in by_line(profile):
         if not _ran(group):
@@ -66,19 +69,28 @@ def _opcodes(group: LineProfile) -> str:
     return " ".join(dict.fromkeys(row.sass.split()[1 if row.sass.startswith("@") else 0] for row in group.rows))
 
 
-def _sass_rows(profile: KernelProfile, paint) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:  # type: ignore[no-untyped-def]
-    rows = []
+def _sass_rows(profile: KernelProfile, paint: Paint) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    rows: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
     for row in profile.instructions:
         place = f"{row.pc:#06x}" + (f":{row.line}" if row.line else "")
-        tail = (row.reason,) if row.reason else ()
+        tail: tuple[str, ...] = (row.reason,) if row.reason else ()
         if row.ncu_wavefronts is not None:
-            tail += (f"Nsight Compute prints {row.ncu_wavefronts:,} wavefronts: its model differs from its counter here",)
+            tail += (
+                f"Nsight Compute prints {row.ncu_wavefronts:,} wavefronts: its model differs from its counter here",
+            )
         tail += tuple(f"inlined from {PurePath(file).name}:{line}" for file, line in row.inlined[1:])
-        rows.append((_cells(place, lambda name, r=row: getattr(r, name), row.excess, row.ways, row.status, row.sass, paint), tail))  # type: ignore[misc]
+        rows.append(
+            (
+                _cells(place, partial(getattr, row), row.excess, row.ways, row.status, row.sass, paint),
+                tail,
+            )
+        )
     return rows
 
 
-def _cells(place: str, total, excess: int | None, ways: int, status: str, shown: str, paint) -> tuple[str, ...]:  # type: ignore[no-untyped-def]
+def _cells(
+    place: str, total: Totals, excess: int | None, ways: int, status: str, shown: str, paint: Paint
+) -> tuple[str, ...]:
     mark = "" if status == COMPUTED else f"[{status}] "
     shared = total("shared_wavefronts")
     return (
@@ -88,7 +100,7 @@ def _cells(place: str, total, excess: int | None, ways: int, status: str, shown:
     )  # fmt: skip
 
 
-def _table(rows: list[tuple[str, ...]], tails: list[tuple[str, ...]], width: int, paint) -> list[str]:  # type: ignore[no-untyped-def]
+def _table(rows: list[tuple[str, ...]], tails: list[tuple[str, ...]], width: int, paint: Paint) -> list[str]:
     columns = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in columns[:-1]]
     lines = []
@@ -164,10 +176,18 @@ def sarif(profiles: Iterable[KernelProfile], version: str) -> str:
         region = {"startLine": max(1, group.line)}
         location = {"artifactLocation": {"uri": group.source_file or "unknown"}, "region": region}
         results.append(
-            {"ruleId": rule, "level": level, "message": {"text": message}, "locations": [{"physicalLocation": location}]}
+            {
+                "ruleId": rule,
+                "level": level,
+                "message": {"text": message},
+                "locations": [{"physicalLocation": location}],
+            }
         )
     rules = [
-        {"id": "bank-conflict", "shortDescription": {"text": "shared-memory requests take more wavefronts than needed"}},
+        {
+            "id": "bank-conflict",
+            "shortDescription": {"text": "shared-memory requests take more wavefronts than needed"},
+        },
         {"id": "not-analysed", "shortDescription": {"text": "the traffic of an access is not known"}},
     ]
     driver = {"name": "bankcheck", "version": version, "rules": rules}

@@ -63,7 +63,8 @@ def _loads(units: Rows, size: int, period: int, by_lane: bool) -> Counts:
         wanted[:, 1:] &= groups[:, 1:] != groups[:, :-1]
     bank = groups % period + np.arange(len(groups))[:, None] * period
     load = np.bincount(bank[wanted], minlength=len(groups) * period).reshape(-1, period).max(axis=1)
-    return load.reshape(len(units), -1)
+    shaped: Counts = load.reshape(len(units), -1)
+    return shaped
 
 
 def _serve(units: Rows, size: int, period: int, by_lane: bool) -> tuple[Counts, Counts]:
@@ -87,7 +88,8 @@ def _nsight(units: Rows, size: int, merged_size: int, period: int) -> Counts:
     merged = _loads(units, merged_size, period, False)
     separate = _loads(units, size, period, False).reshape(len(units), -1, merged_size // size).sum(axis=2)
     merges = (merged <= 1) & _pair_condition(units, merged_size)
-    return np.where(merges, merged, separate).sum(axis=1)
+    total: Counts = np.where(merges, merged, separate).sum(axis=1)
+    return total
 
 
 def count_sectors(bytes_per_lane: int, addresses: Rows, active: Active) -> tuple[Counts, Counts]:

@@ -19,6 +19,12 @@ REGISTERS = 528
 ZERO_REGISTERS = frozenset((RZ, URZ, PT, UPT))
 INSTRUCTION_BYTES = 16
 
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
+
+
 Kind = Literal["register", "predicate", "immediate", "constant", "memory", "special", "barrier", "name"]
 
 
@@ -104,9 +110,7 @@ def split_operands(text: str) -> list[str]:
 def parse_operand(text: str) -> Operand:
     """One operand as `nvdisasm` writes it; what is not understood becomes a `name`."""
     body, negated, inverted, absolute = text, False, False, False
-    if body[:1] == "!":
-        body, inverted = body[1:], True
-    elif body[:1] == "~":
+    if body[:1] == "!" or body[:1] == "~":
         body, inverted = body[1:], True
     elif body[:1] == "-" and not _NUMBER.match(body) and not _FLOAT.match(body):
         body, negated = body[1:], True
@@ -188,13 +192,20 @@ def float_bits(text: str, half: bool) -> int | None:
         return None
 
 
-_NO_DESTINATION = frozenset(
-    "ST STG STS STL STSM RED REDG REDS BRA BRX JMP JMX CALL RET EXIT BSSY BSYNC BREAK BAR NOP MEMBAR ERRBAR DEPBAR LDGSTS "
-    "LDGDEPBAR WARPSYNC NANOSLEEP YIELD CCTL CCTLL CCTLT PMTRIG BPT KILL SUST UTMALDG UTMASTG UTMAPF UTMACCTL UTMAREDG "
-    "UTMACMDFLUSH UBLKCP UBLKPF UBLKRED SYNCS_ARRIVE FENCE WARPGROUP WARPGROUPSET ARRIVES ACQBULK USETMAXREG ELECT_ "
-    "CGAERRBAR UCGABAR_ARV UCGABAR_WAIT BMOV PREEXIT ENDCOLLECTIVE UTCBAR UTCCP UTCHMMA RPCMOV".split()
+_NO_DESTINATION = words(
+    """
+    ST STG STS STL STSM RED REDG REDS BRA BRX JMP JMX CALL RET EXIT BSSY BSYNC BREAK BAR NOP MEMBAR ERRBAR
+    DEPBAR LDGSTS LDGDEPBAR WARPSYNC NANOSLEEP YIELD CCTL CCTLL CCTLT PMTRIG BPT KILL SUST UTMALDG UTMASTG
+    UTMAPF UTMACCTL UTMAREDG UTMACMDFLUSH UBLKCP UBLKPF UBLKRED SYNCS_ARRIVE FENCE WARPGROUP WARPGROUPSET
+    ARRIVES ACQBULK USETMAXREG ELECT_ CGAERRBAR UCGABAR_ARV UCGABAR_WAIT BMOV PREEXIT ENDCOLLECTIVE UTCBAR UTCCP
+    UTCHMMA RPCMOV
+    """
 )
-_WIDE_RESULT = frozenset("DADD DMUL DFMA DMNMX FADD2 FMUL2 FFMA2 CS2R".split())
+_WIDE_RESULT = words(
+    """
+    DADD DMUL DFMA DMNMX FADD2 FMUL2 FFMA2 CS2R
+    """
+)
 _MATRIX = re.compile(r"[HIDBQO]G?MMA$")
 
 
@@ -207,7 +218,6 @@ def decoded(
     condition = parse_operand(guard.removeprefix("@")) if guard else None
     bare = Instruction(pc, opcode, tuple(modifiers), operands, condition, text, file, line)
     return replace(bare, writes=_destinations(bare))
-
 
 
 def _destinations(instruction: Instruction) -> tuple[int, ...]:
@@ -250,8 +260,10 @@ def destination_operands(instruction: Instruction) -> int:
 def _predicate_result(instruction: Instruction) -> bool:
     """True for comparisons, whose first register is a source."""
     opcode = instruction.opcode.removeprefix("U")
-    return opcode.endswith("SETP") or opcode in ("PLOP3", "FCHK", "ELECT") or opcode == "MATCH" and "ALL" in (
-        instruction.modifiers
+    return (
+        opcode.endswith("SETP")
+        or opcode in ("PLOP3", "FCHK", "ELECT")
+        or (opcode == "MATCH" and "ALL" in (instruction.modifiers))
     )
 
 
@@ -289,9 +301,11 @@ def _matrix_words(instruction: Instruction) -> int:
     return 4
 
 
-ONE_WORD = frozenset(
-    "FADD FMUL FFMA FMNMX FMNMX3 FSEL FSET FSWZADD HADD2 HMUL2 HFMA2 HMNMX2 HSET2 MUFU IABS IMNMX VIMNMX VIMNMX3 VIADD "
-    "VIADDMNMX POPC FLO BREV PRMT SGXT BMSK BFE S2R S2UR R2UR P2R SHFL VOTE MATCH REDUX I2FP I2I I2IP F2FP F2IP LEPC FRND CLMAD "
-    "ISETP FSETP DSETP HSETP2 PLOP3 PSETP FCHK ELECT IDP IDP4A VABSDIFF VABSDIFF4 LOP XMAD SHL SHR IADD32I IMUL FSETP "
-    "GETLMEMBASE QSPC S2 CREDUX R2B B2R UCGABAR LDTRAM".split()
+ONE_WORD = words(
+    """
+    FADD FMUL FFMA FMNMX FMNMX3 FSEL FSET FSWZADD HADD2 HMUL2 HFMA2 HMNMX2 HSET2 MUFU IABS IMNMX VIMNMX VIMNMX3
+    VIADD VIADDMNMX POPC FLO BREV PRMT SGXT BMSK BFE S2R S2UR R2UR P2R SHFL VOTE MATCH REDUX I2FP I2I I2IP F2FP
+    F2IP LEPC FRND CLMAD ISETP FSETP DSETP HSETP2 PLOP3 PSETP FCHK ELECT IDP IDP4A VABSDIFF VABSDIFF4 LOP XMAD
+    SHL SHR IADD32I IMUL FSETP GETLMEMBASE QSPC S2 CREDUX R2B B2R UCGABAR LDTRAM
+    """
 )  # fmt: skip

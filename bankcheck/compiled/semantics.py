@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from bankcheck.compiled import floats
 from bankcheck.compiled.sass import Instruction
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
 Function = Callable[..., Array | tuple[Array, ...]]
 _U32, _U64, _I32, _I64 = np.uint32, np.uint64, np.int32, np.int64
 _32 = _U64(32)
@@ -131,10 +132,8 @@ def _lea(shift: int) -> Function:
 
 def _lea_high(shift: int, extended: bool) -> Function:
     def function(a: Array, b: Array, *rest: Array) -> Array:
-        if extended:
-            shifted = (signed32(a).astype(_I64) << _I64(shift)).view(_U64)
-        else:
-            shifted = _pair(a, rest[0]) << _U64(shift)
+        pair = signed32(a).astype(_I64).view(_U64) if extended else _pair(a, rest[0])
+        shifted = pair << _U64(shift)
         total = _high(shifted) + b
         carries = rest if extended else rest[1:]
         return total + carries[0] if carries else total
@@ -163,10 +162,10 @@ def _shift(modifiers: tuple[str, ...]) -> Function:
     return function
 
 
-_RELATIONS: dict[str, Function] = {
+_RELATIONS: dict[str, Callable[..., Array]] = {
     "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal, "EQ": np.equal, "NE": np.not_equal,
 }  # fmt: skip
-_COMBINE: dict[str, Function] = {"AND": np.logical_and, "OR": np.logical_or, "XOR": np.logical_xor}
+_COMBINE: dict[str, Callable[..., Array]] = {"AND": np.logical_and, "OR": np.logical_or, "XOR": np.logical_xor}
 
 
 def _compare(relation: str, combine: str, signed: bool, extended: bool) -> Function:
@@ -182,7 +181,7 @@ def _compare(relation: str, combine: str, signed: bool, extended: bool) -> Funct
             result = ((a == b) & lower[0]) if relation == "EQ" else strict(a, b) | ((a == b) & lower[0])
         else:
             result = test(a, b)
-        return join(result, joined), join(~result, joined)  # type: ignore[operator]
+        return join(result, joined), join(~result, joined)
 
     return function
 
@@ -190,15 +189,15 @@ def _compare(relation: str, combine: str, signed: bool, extended: bool) -> Funct
 def truth_table(table: int, a: Array, b: Array, c: Array) -> Array:
     """The bitwise function whose value for bits (a, b, c) is bit 4a + 2b + c of `table`."""
     if table == 0xC0:
-        return a & b  # type: ignore[operator,no-any-return]
+        return a & b
     if table == 0x3C:
-        return a ^ b  # type: ignore[operator,no-any-return]
+        return a ^ b
     if table == 0xFC:
-        return a | b  # type: ignore[operator,no-any-return]
+        return a | b
     result = np.zeros_like(a)
     for term in range(8):
         if table >> term & 1:
-            result |= (a if term & 4 else ~a) & (b if term & 2 else ~b) & (c if term & 1 else ~c)  # type: ignore[operator]
+            result |= (a if term & 4 else ~a) & (b if term & 2 else ~b) & (c if term & 1 else ~c)
     return result
 
 
@@ -226,7 +225,7 @@ def _select(a: Array, b: Array, take_a: Array) -> Array:
 
 def _choose(signed: bool) -> Function:
     def function(a: Array, b: Array, minimum: Array) -> Array:
-        less = (signed32(a) < signed32(b)) if signed else (a < b)  # type: ignore[operator]
+        less = (signed32(a) < signed32(b)) if signed else (a < b)
         return np.where(less == minimum, a, b)
 
     return function
@@ -256,7 +255,7 @@ def _reverse_bits(a: Array) -> Array:
 def _find_leading_one(signed: bool, as_shift: bool) -> Function:
     def function(a: Array) -> Array:
         if signed:
-            a = np.where(signed32(a) < 0, ~a, a)  # type: ignore[operator]
+            a = np.where(signed32(a) < 0, ~a, a)
         position = np.frexp(a.astype(np.float64))[1].astype(_I32) - 1
         value = 31 - position if as_shift else position
         return np.where(a == 0, _U32(0xFFFFFFFF), value.astype(_U32))
@@ -285,7 +284,7 @@ def _population(a: Array) -> Array:
     return np.bitwise_count(a).astype(_U32)
 
 
-_FLOAT_OPCODES = frozenset("FADD FMUL FFMA FSETP I2F I2FP F2I MUFU FMNMX".split())
+_FLOAT_OPCODES = frozenset(["FADD", "FMUL", "FFMA", "FSETP", "I2F", "I2FP", "F2I", "MUFU", "FMNMX"])
 
 
 def operation(instruction: Instruction) -> Meaning | None:

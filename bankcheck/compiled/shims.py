@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-_EMPTY = (
-    "stdio.h cstdio stdlib.h cstdlib string.h cstring iostream iomanip sstream fstream vector map set unordered_map "
-    "memory functional chrono thread mutex random ctime time.h cmath math.h cuda_runtime.h cuda.h device_launch_parameters.h "
-    "cuda_runtime_api.h cublas_v2.h curand.h getopt.h unistd.h sys/time.h stdexcept exception numeric iterator helper_cuda.h "
-    "helper_functions.h helper_string.h helper_timer.h omp.h mma.hpp cstdarg stdarg.h cerrno errno.h cuda_profiler_api.h nvToolsExt.h"
-).split()  # fmt: skip
+from bankcheck.compiled.sass import words
+
+_EMPTY = words(
+    """
+    stdio.h cstdio stdlib.h cstdlib string.h cstring iostream iomanip sstream fstream vector map set
+    unordered_map memory functional chrono thread mutex random ctime time.h cmath math.h cuda_runtime.h cuda.h
+    device_launch_parameters.h cuda_runtime_api.h cublas_v2.h curand.h getopt.h unistd.h sys/time.h stdexcept
+    exception numeric iterator helper_cuda.h helper_functions.h helper_string.h helper_timer.h omp.h mma.hpp
+    cstdarg stdarg.h cerrno errno.h cuda_profiler_api.h nvToolsExt.h
+    """
+)
 
 _INTEGERS = """#pragma once
 typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;
-typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long long uint64_t;
+typedef unsigned char uint8_t; typedef unsigned short uint16_t;
+typedef unsigned int uint32_t; typedef unsigned long long uint64_t;
 typedef unsigned long uintptr_t; typedef long intptr_t;
 """
 _LIMITS = """#pragma once

@@ -26,7 +26,9 @@ _INSTALL = "pip install 'bankcheck[compile]', or install the CUDA toolkit and pu
 def cache_folder() -> Path:
     """Where results are kept: $BANKCHECK_CACHE, else $XDG_CACHE_HOME/bankcheck, else ~/.cache/bankcheck."""
     explicit = os.environ.get("BANKCHECK_CACHE")
-    return Path(explicit) if explicit else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bankcheck"
+    return (
+        Path(explicit) if explicit else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bankcheck"
+    )
 
 
 def content_key(*parts: bytes | str) -> str:

@@ -8,6 +8,7 @@ is common to a warp moves no bank conflict, as long as it is a multiple of the a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ class Value:
 
     __slots__ = ("known", "tags")
 
-    def __init__(self, known: NDArray[np.generic], tags: Tags | None = None) -> None:
+    def __init__(self, known: NDArray[Any], tags: Tags | None = None) -> None:
         self.known = known
         self.tags = tags
 
@@ -49,7 +50,7 @@ class Unknowns:
         return self._derived[key]
 
 
-def uniform_lanes(known: NDArray[np.generic], tags: Tags | None, mask: Mask) -> Mask:
+def uniform_lanes(known: NDArray[Any], tags: Tags | None, mask: Mask) -> Mask:
     """For every lane: do all lanes of its warp that are in `mask` hold the same (number, tag), not UNKNOWN?"""
     rows, active = known.reshape(-1, LANES), mask.reshape(-1, LANES)
     first = np.argmax(active, axis=1)[:, None]
@@ -68,3 +69,15 @@ def select(mask: Mask, new: Value, old: Value) -> Value:
     zero = np.int32(0)
     tags = np.where(mask, zero if new.tags is None else new.tags, zero if old.tags is None else old.tags)
     return Value(known, tags if tags.any() else None)
+
+
+def lose(value: Value, lanes: Mask) -> Value:
+    """`value`, unknown in `lanes`."""
+    zero = value.known.dtype.type(0)
+    tags = np.zeros(lanes.shape, np.int32) if value.tags is None else value.tags
+    return Value(np.where(lanes, zero, value.known), np.where(lanes, np.int32(UNKNOWN), tags))
+
+
+def warps_of(mask: Mask) -> Mask:
+    """All lanes of the warps that have a lane in `mask`."""
+    return np.repeat(mask.reshape(-1, LANES).any(axis=1), LANES)
