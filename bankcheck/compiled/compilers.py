@@ -29,7 +29,7 @@ def compile_source(
     recorded, recorded_nvcc = _compile_commands(path)
     compiler = nvcc or recorded_nvcc or find_tool("nvcc")
     options = [*recorded, *options]
-    library = None if compiler else _library("nvrtc")
+    library = None if compiler else find_library("nvrtc")
     if compiler is None and library is None:
         raise BankcheckError(f"neither nvcc nor NVRTC was found {_NEEDED}")
     tool = compiler or str(library)
@@ -110,7 +110,7 @@ def _by_nvcc(compiler: str, path: str, arch: str, instances: Sequence[str], opti
         return Path(output).read_bytes()
 
 
-def _library(name: str) -> Path | None:
+def find_library(name: str) -> Path | None:
     """lib<name>.so of the wheels or the toolkit, newest first."""
     places = [folder / "lib" for folder in wheel_folders()]
     places += [Path("/usr/local/cuda/lib64")]
@@ -229,7 +229,7 @@ def assemble(ptx: bytes, arch: str, use_cache: bool) -> bytes:
     if not re.fullmatch(r"sm_\d{2,3}[af]?", chosen):
         raise BankcheckError("the PTX names no target architecture: give --arch sm_90")
     tool = find_tool("ptxas")
-    library = None if tool else _library("nvJitLink")
+    library = None if tool else find_library("nvJitLink")
     if tool is None and library is None:
         raise BankcheckError("neither ptxas nor nvJitLink was found to assemble PTX: pip install 'bankcheck[compile]'")
     key = content_key("ptx-1", ptx, chosen, tool_version(tool or str(library)))

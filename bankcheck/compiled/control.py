@@ -68,10 +68,16 @@ def _return(machine: Machine, index: int, instruction: Instruction, fragment: Fr
     taken = taken & ~lost
     if value is not None:
         offset = next((o.value for o in instruction.operands if o.kind == "immediate"), 0)
+        if instruction.opcode == "BRX":  # relative to the next instruction
+            offset += instruction.pc + sass.INSTRUCTION_BYTES
         _record_return(machine, index, fragment.mask, value)
         for target in np.unique(value.known[taken]).tolist():
             place = int((target + offset) & 0xFFFFFFFF) // sass.INSTRUCTION_BYTES
-            machine.post(min(place, len(machine.skip) - 1), taken & (value.known == target))
+            going = taken & (value.known == target)
+            if place in machine.flow.successors[index]:
+                machine.post(place, going)
+            else:
+                machine.skip_region(index, going, "a return or indirect branch to an unexpected place")
     stays = fragment.mask & ~taken & ~lost
     if stays.any():
         machine.post(index + 1, stays)

@@ -23,7 +23,7 @@ from bankcheck.compiled.sass import Instruction
 from bankcheck.compiled.tally import Tally
 from bankcheck.compiled.values import Mask, Value, lose, select, warps_of
 
-MAX_COST = 250_000
+MAX_COST = 150_000
 """Work limit of one run, in steps of up to 4096 lanes."""
 _LANES_A_STEP = 4096
 _NOWHERE = 1 << 60

@@ -6,7 +6,7 @@ ordinary liveness, started from the roots instead of from every use (a slice). R
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bankcheck.compiled import sass
@@ -24,6 +24,7 @@ _ENDS = words(
     EXIT RET BRX JMP JMX BRA CALL BSYNC KILL WARPSYNC BSSY BREAK
     """
 )
+INDIRECT = frozenset(("BRX", "JMX"))
 LOOKED_UP = words(
     """
     S2R S2UR CS2R LDC ULDC LDCU SHFL VOTE VOTEU P2R R2P ELECT REDUX CREDUX QSPC HFMA2 HADD2 HMUL2 R2UR
@@ -55,8 +56,11 @@ class Flow:
         return _region(self, branch)
 
 
-def control_flow(function: Function, entries: Mapping[str, int]) -> tuple[tuple[int, ...], ...]:
-    """Successor indices of every instruction. `entries`: byte offset of each function symbol in this section.
+def control_flow(
+    function: Function, entries: Mapping[str, int], tables: Sequence[int] = ()
+) -> tuple[tuple[int, ...], ...]:
+    """Successor indices of every instruction. `entries`: byte offset of each function symbol in this section;
+    `tables`: byte offsets that indirect branches (`switch`) may go to.
 
     Raises `BankcheckError` for a branch out of the kernel.
     """
@@ -69,6 +73,8 @@ def control_flow(function: Function, entries: Mapping[str, int]) -> tuple[tuple[
     successors = []
     for index, instruction in enumerate(instructions):
         following = _successors(instruction, index, entries, starts, call_sites)
+        if instruction.opcode in INDIRECT:
+            following += [offset // INSTRUCTION_BYTES for offset in tables if offset < len(instructions) * INSTRUCTION_BYTES]
         if any(not 0 <= target <= len(instructions) for target in following):
             raise BankcheckError(f"{function.name}: the branch at {instruction.pc:#x} leaves the kernel")
         successors.append(tuple(sorted({target for target in following if target < len(instructions)})))
@@ -107,10 +113,6 @@ def _successors(
         entry = max(start for start in starts if start <= instruction.pc) // INSTRUCTION_BYTES
         returns = list(call_sites.get(entry, ()))
         return [*returns, index + 1] if conditional else returns
-    if opcode in ("BRX", "JMX", "BRXU"):
-        return [o.value // INSTRUCTION_BYTES for o in instruction.operands if o.kind == "name" and o.value] or [
-            index + 1
-        ]
     return [index + 1]
 
 
@@ -159,10 +161,10 @@ def is_root(instruction: Instruction) -> bool:
     return instruction.opcode in MEMORY or instruction.opcode in _ENDS or instruction.opcode in _LANE_CONTROL
 
 
-def analyse(function: Function, entries: Mapping[str, int]) -> Flow:
+def analyse(function: Function, entries: Mapping[str, int], tables: Sequence[int] = ()) -> Flow:
     """Control flow, slice and liveness of a kernel. Cost: a few passes over the instructions."""
     instructions = function.instructions
-    successors = control_flow(function, entries)
+    successors = control_flow(function, entries, tables)
     constants = sum(1 << index for index in sass.ZERO_REGISTERS)
     defines, strong, roots, uses = [], [], [], []
     for instruction in instructions:

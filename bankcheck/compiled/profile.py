@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bankcheck.compiled import disassembly, flow, names
+from bankcheck.compiled import disassembly, flow, names, sass
 from bankcheck.compiled.access import Access, access_of
 from bankcheck.compiled.crosslane import make_geometry
 from bankcheck.compiled.cubin import Cubin, KernelFacts
@@ -46,7 +46,9 @@ def profile_kernel(
     demangled = names.demangle(facts.name)
     launch = build_launch(facts, names.split_signature(demangled)[1], parameter_names, options)
     entries = {symbol: offset for symbol, (section, offset) in cubin.functions.items() if section == facts.name}
-    graph = flow.analyse(function, entries)
+    tables = cubin.constant_banks.get((2, facts.name), b"")
+    targets = [int.from_bytes(tables[at : at + 4], "little") for at in range(0, len(tables) - 3, 4)]
+    graph = flow.analyse(function, entries, [target for target in targets if target % sass.INSTRUCTION_BYTES == 0])
     assumptions = [note for note in (arch_note(cubin.arch),) if note] + list(launch.assumptions)
     memory = _ConstantMemory(cubin, facts, launch)
     chosen, scale = _blocks_to_run(graph, launch, limits, assumptions)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from bankcheck.errors import BankcheckError
+
 R, UR, P, UP = 0, 256, 512, 520
 """First number of each register file."""
 RZ, URZ, PT, UPT = R + 255, UR + 255, P + 7, UP + 7
@@ -92,8 +94,10 @@ def register(name: str) -> int:
 
 
 def split_operands(text: str) -> list[str]:
-    """Cut at the commas outside brackets."""
+    """Cut at the commas outside brackets, and between two addresses written side by side: `[R10][R2.64]`."""
     parts, depth, start = [], 0, 0
+    if text.startswith("["):
+        text = text.replace("][", "],[")
     for at, char in enumerate(text):
         if char in "[({":
             depth += 1
@@ -214,8 +218,13 @@ def decoded(
 ) -> Instruction:  # fmt: skip
     """An instruction from its printed parts: opcode with modifiers, operands, and the guard ("@!P0" or empty)."""
     opcode, *modifiers = name.split(".")
-    operands = tuple(parse_operand(part) for part in split_operands(operand_texts))
+    parts = split_operands(operand_texts)
+    if guard and not guard.startswith("@"):  # nvdisasm files P2R's operand PR under "predicate"
+        parts, guard = [*parts[:1], guard, *parts[1:]], ""
+    operands = tuple(parse_operand(part) for part in parts)
     condition = parse_operand(guard.removeprefix("@")) if guard else None
+    if condition is not None and condition.kind != "predicate":
+        raise BankcheckError(f"the guard {guard} at {pc:#x} is not understood")
     bare = Instruction(pc, opcode, tuple(modifiers), operands, condition, text, file, line)
     return replace(bare, writes=_destinations(bare))
 

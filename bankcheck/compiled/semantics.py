@@ -231,6 +231,11 @@ def _choose(signed: bool) -> Function:
     return function
 
 
+def _add_choose(signed: bool) -> Function:
+    choose = _choose(signed)
+    return lambda a, b, c, minimum: choose(a + b, c, minimum)
+
+
 def _permute(a: Array, selector: Array, c: Array) -> Array:
     source = _pair(a, c)
     result = np.zeros_like(a)
@@ -393,6 +398,7 @@ _BUILDERS: dict[str, Builder] = {
     "ISETP": _build_compare, "LOP3": _build_logic, "PLOP3": _build_predicate_logic,
     "SEL": _plain(_select, "select"), "FSEL": _plain(_select, "select"),
     "IMNMX": _by_sign(_choose, "choose"), "VIMNMX": _by_sign(_choose, "choose"),
+    "VIADDMNMX": _by_sign(_add_choose, "pure"),
     "PRMT": _plain(_permute, "pure"), "IABS": _plain(_absolute, "pure"), "BREV": _plain(_reverse_bits, "pure"),
     "POPC": _plain(_population, "pure"), "FLO": _build_leading,
     "SGXT": _by_sign(_extend, "pure"), "BMSK": _plain(_bit_mask, "pure", "W"),
