@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bankcheck.compiled.access import GENERIC, GLOBAL, LOCAL, SHARED
-from bankcheck.compiled.semantics import Meaning, truth_table
+from bankcheck.compiled.meaning import Meaning
+from bankcheck.compiled.semantics import truth_table
 from bankcheck.compiled.values import LANES, UNKNOWN, Mask, Value
 
 if TYPE_CHECKING:
@@ -307,9 +308,27 @@ def _choose(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mas
     return _compare(ordered, known, moves, mask)
 
 
+def _add64(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mask: Mask) -> int:
+    """High words stay; low words move like a sum with carry."""
+    if any(moved[mask].any() for moved in moves[1::2]):
+        return 0
+    return _carry(meaning, known[0::2], moves[0::2], mask)
+
+
+def _compare64(meaning: Meaning, known: list[NDArray[Any]], moves: list[Moves], mask: Mask) -> int:
+    """High words stay: they decide, or where they are equal the low words do."""
+    if moves[1][mask].any() or moves[3][mask].any():
+        return 0
+    bound = min(_stays_inside(known[at], moves[at], 0, 1 << 32, mask) for at in (0, 2))
+    unsigned = Meaning(meaning.function, "compare", relation=meaning.relation)
+    equal = mask & (known[1] == known[3])
+    return min(bound, _compare(unsigned, [known[0], known[2]], [moves[0], moves[2]], equal))
+
+
 _FOLLOWS_SHARED = frozenset(("copy", "linear", "select"))
 """Rules that treat a shared unknown like a number: the known part moves as if it were the whole."""
 _RULES = {
     "copy": _select, "linear": _linear, "carry": _carry, "lea": _lea, "wide": _wide, "compare": _compare,
+    "add64": _add64, "compare64": _compare64, "words": _select,
     "bits": _bits, "shift": _shift, "select": _select, "choose": _choose,
 }  # fmt: skip

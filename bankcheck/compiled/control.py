@@ -146,11 +146,24 @@ def _move_barrier(machine: Machine, index: int, instruction: Instruction, fragme
     target, source = (*instruction.operands, None, None)[:2]
     if target is not None and source is not None:
         if target.kind == "register" and source.kind == "barrier" and target.index not in sass.ZERO_REGISTERS:
-            machine.saved[target.index] = machine.barriers.get(source.index, fragment.mask)
-        elif target.kind == "barrier" and source.kind == "register" and source.index in machine.saved:
-            machine.barriers[target.index] = machine.saved[source.index]
+            mask = machine.barriers.get(source.index, fragment.mask)
+            token = machine.saved_tokens.setdefault(mask.tobytes(), len(machine.saved) + 1)
+            machine.saved[token] = mask
+            machine.write(target.index, Value(np.full(mask.shape, token, np.uint32)), fragment.mask, None)
+        elif target.kind == "barrier" and source.kind == "register":
+            _restore_barrier(machine, target.index, machine.values[source.index], fragment.mask)
     fragment.index = index + 1
     return True
+
+
+def _restore_barrier(machine: Machine, name: int, value: Value, mask: Mask) -> None:
+    """The register holds a token for the set of lanes; per warp, its set replaces the barrier's."""
+    barrier = machine.barriers.get(name, machine.alive)
+    for token in np.unique(value.known[mask]).tolist():
+        if token in machine.saved:
+            warps = warps_of(mask & (value.known == token))
+            barrier = (barrier & ~warps) | (machine.saved[token] & warps)
+    machine.barriers[name] = barrier
 
 
 def _wait_warp(machine: Machine, index: int, instruction: Instruction, fragment: Fragment) -> bool:

@@ -18,7 +18,7 @@ from bankcheck.compiled.crosslane import Geometry, special_step
 from bankcheck.compiled.fastforward import Entry, FastForward
 from bankcheck.compiled.flow import Flow
 from bankcheck.compiled.memory import Memory
-from bankcheck.compiled.operations import Slots, Step, compile_step, new_slots
+from bankcheck.compiled.operations import Slots, Step, compile_step, is_free_reciprocal, new_slots
 from bankcheck.compiled.sass import Instruction
 from bankcheck.compiled.tally import Tally
 from bankcheck.compiled.values import Mask, Value, lose, select, warps_of
@@ -62,6 +62,8 @@ class Machine:
     barriers: dict[int, Mask] = field(default_factory=dict)
     waiting: dict[tuple[str, int, int], Mask] = field(default_factory=dict)
     saved: dict[int, Mask] = field(default_factory=dict)
+    saved_tokens: dict[bytes, int] = field(default_factory=dict)
+    """Barriers moved to registers: the register holds a token, which survives being spilled."""
     cost: int = 0
     limit: int = MAX_COST
 
@@ -213,6 +215,8 @@ class Machine:
             return
         record_control(self, index, lanes)
         region, meeting = self.flow.between(index)
+        if meeting is None:
+            region = self.flow.reachable(index)
         line = self.flow.function.instructions[index].line
         self.tally.unknown(region, f"{why} (line {line})" if line else why)
         for at in region:
@@ -238,14 +242,7 @@ class Machine:
         self.pending, self.waiting, self.lowest = {}, {}, _NOWHERE
 
     def _abandon(self, index: int, mask: Mask, why: str) -> None:
-        seen: set[int] = set()
-        stack = [index]
-        while stack:
-            at = stack.pop()
-            if at not in seen and at < len(self.flow.successors):
-                seen.add(at)
-                stack += self.flow.successors[at]
-        self.tally.unknown(frozenset(seen), why)
+        self.tally.unknown({index} | self.flow.reachable(index), why)
         exit_lanes(self, mask)
 
 
@@ -255,7 +252,9 @@ def new_machine(flow: Flow, entries: Mapping[str, int], geometry: Geometry, tall
     instructions = flow.function.instructions
     accesses = [access_of(instruction) for instruction in instructions]
     steps = [
-        compile_step(instruction, slots) if flow.needed[index] and accesses[index] is None else None
+        compile_step(instruction, slots)
+        if flow.needed[index] and accesses[index] is None and not is_free_reciprocal(flow.function, index)
+        else None
         for index, instruction in enumerate(instructions)
     ]
     headers = frozenset(

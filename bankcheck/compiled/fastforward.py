@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bankcheck.compiled import certificate
-from bankcheck.compiled.semantics import Meaning
+from bankcheck.compiled.meaning import Meaning
 from bankcheck.compiled.tally import Contribution
 from bankcheck.compiled.values import Mask, Value
 
 if TYPE_CHECKING:
     from bankcheck.compiled.execute import Machine
 
-MAX_PERIOD = 8
+PERIODS = (*range(1, 9), 16, 32, 64)
+"""Distances in arrivals that are tried: pipelines repeat after a few, masked ring buffers after a power of two."""
 _MEMORY_LIMIT = 24_000_000
 """Recorded lanes x entries kept at most."""
 
@@ -96,12 +97,14 @@ class FastForward:
         history = self._histories.setdefault(index, _History())
         snapshot = self._snapshot(machine, index, mask)
         history.snapshots.append(snapshot)
-        del history.snapshots[: -2 * MAX_PERIOD - 1]
+        del history.snapshots[: -2 * PERIODS[-1] - 1]
         if history.wait > 0:
             history.wait -= 1
             return 0
         tried = False
-        for period in range(1, (len(history.snapshots) - 1) // 2 + 1):
+        for period in PERIODS:
+            if 2 * period >= len(history.snapshots):
+                break
             now, before, first = (history.snapshots[-1 - step * period] for step in (0, 1, 2))
             if now.position - before.position != before.position - first.position or first.position < self.start:
                 continue

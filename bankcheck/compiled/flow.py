@@ -55,6 +55,21 @@ class Flow:
         """What runs on some but not every way on from `branch`, and where all ways meet (None: at the end)."""
         return _region(self, branch)
 
+    def reachable(self, index: int) -> frozenset[int]:
+        """Everything that may run after instruction `index`, callers included."""
+        return _reachable(self, index)
+
+
+def _reachable(flow: Flow, index: int) -> frozenset[int]:
+    seen: set[int] = set()
+    stack = list(flow.successors[index]) if index < len(flow.successors) else []
+    while stack:
+        at = stack.pop()
+        if at not in seen:
+            seen.add(at)
+            stack += flow.successors[at]
+    return frozenset(seen)
+
 
 def control_flow(
     function: Function, entries: Mapping[str, int], tables: Sequence[int] = ()
@@ -74,7 +89,9 @@ def control_flow(
     for index, instruction in enumerate(instructions):
         following = _successors(instruction, index, entries, starts, call_sites)
         if instruction.opcode in INDIRECT:
-            following += [offset // INSTRUCTION_BYTES for offset in tables if offset < len(instructions) * INSTRUCTION_BYTES]
+            following += [
+                offset // INSTRUCTION_BYTES for offset in tables if offset < len(instructions) * INSTRUCTION_BYTES
+            ]
         if any(not 0 <= target <= len(instructions) for target in following):
             raise BankcheckError(f"{function.name}: the branch at {instruction.pc:#x} leaves the kernel")
         successors.append(tuple(sorted({target for target in following if target < len(instructions)})))
@@ -123,6 +140,10 @@ def read_registers(instruction: Instruction) -> int:
         if operand.kind in ("memory", "constant"):
             for index, _, wide in operand.terms:
                 needed |= 1 << index | (1 << index + 1 if wide or index >= sass.UR else 0)
+    if instruction.opcode == "STL" and instruction.operands[-1].kind == "register":
+        # What is spilled may be an address or a return address that is loaded again.
+        words = 4 if "128" in instruction.modifiers else 2 if "64" in instruction.modifiers else 1
+        needed |= sum(1 << instruction.operands[-1].index + word for word in range(words))
     if instruction.opcode not in MEMORY:
         for operand in instruction.operands:
             if operand.kind in ("register", "predicate"):
@@ -144,6 +165,8 @@ def all_sources(instruction: Instruction) -> int:
             needed |= sum(2 << index for index, _, _ in operand.terms) if operand.kind == "memory" else 0
         elif operand.text == "PR":
             needed |= 0x7F << sass.P
+    if not {"64", "U64", "S64"}.isdisjoint(instruction.modifiers):
+        needed |= sum(2 << o.index for o in sources if o.kind == "register" and o.index not in sass.ZERO_REGISTERS)
     if instruction.opcode in ("IMAD", "UIMAD") and not {"WIDE", "HI"}.isdisjoint(instruction.modifiers):
         # The addend of a wide product is a register pair.
         last = [operand.index for operand in sources if operand.kind == "register"][-1:]

@@ -169,9 +169,13 @@ def _given(
             raise BankcheckError(f"--arg '{text[:60]}': no such parameter (known: {have}); write --arg 2=1024")
         offset = _number(offset_text, text) if offset_text else 0
         declared = types[position] if types and position < len(types) else ""
-        size = 4 if offset_text and declared and parameter.size_bytes > 8 else min(8, parameter.size_bytes)
-        word = _value(value.strip(), declared.split()[:1], size, text)
-        if offset % 4 or offset + 4 > max(4, parameter.size_bytes):
+        value = value.strip()
+        if value == "ptr":
+            size, word = 8, POINTER_BASE + (64 + 8 * position + offset // 8) * POINTER_STEP
+        else:
+            size = min(8, parameter.size_bytes) if not offset_text else 4
+            word = _value(value, declared.split()[:1], size, text)
+        if offset % 4 or offset + size > max(4, parameter.size_bytes):
             raise BankcheckError(f"--arg '{text[:60]}': the parameter has {parameter.size_bytes} bytes, in words of 4")
         for at in range(0, max(4, size), 4):
             found[position, offset + at] = word >> 8 * at & 0xFFFFFFFF

@@ -12,12 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bankcheck.compiled import sass
+from bankcheck.compiled.meaning import Array, Function, Meaning
 from bankcheck.compiled.passing import pass_unknowns
+from bankcheck.compiled.sass import Function as Code
 from bankcheck.compiled.sass import Instruction, Operand
-from bankcheck.compiled.semantics import Array, Function, Meaning, operation
+from bankcheck.compiled.semantics import operation
 from bankcheck.compiled.values import Mask, Unknowns, Value
 
-NONE, NEGATE, INVERT = 0, 1, 2
+NONE, NEGATE, INVERT, FLIP_SIGN, CLEAR_SIGN, SET_SIGN = range(6)
+"""Source modifiers; the last three are `-x`, `|x|` and `-|x|` of a float."""
 _FLOAT_SOURCES = frozenset(["FADD", "FMUL", "FFMA", "FSETP", "MUFU", "F2I", "FSEL", "FMNMX"])
 _HALF_SOURCES = frozenset(["HFMA2", "HADD2", "HMUL2"])
 
@@ -105,11 +108,19 @@ class Step:
 def _modified(value: Value, modifier: int) -> Value:
     if modifier == NONE:
         return value
+    if modifier >= FLIP_SIGN:
+        return Value(_SIGN_BITS[modifier](value.known), _lose_shared(value))
     if modifier == INVERT:
         if value.known.dtype == np.bool_:
             return Value(~value.known, value.tags)
         return Value(~value.known, _lose_shared(value))
     return Value(np.negative(value.known), _lose_shared(value))
+
+
+_SIGN = np.uint32(0x80000000)
+_SIGN_BITS: dict[int, Callable[[Array], Array]] = {
+    FLIP_SIGN: lambda word: word ^ _SIGN, CLEAR_SIGN: lambda word: word & ~_SIGN, SET_SIGN: lambda word: word | _SIGN,
+}  # fmt: skip
 
 
 def _lose_shared(value: Value) -> np.ndarray[tuple[int], np.dtype[np.int32]] | None:
@@ -146,6 +157,26 @@ def compile_step(instruction: Instruction, slots: Slots) -> Step | None:
     return Step(meaning, tuple(sources), registers, predicates, all(modifier == NONE for _, modifier in sources))
 
 
+_DIVISION_BIAS = (0x0FFFFFFE, 0x1FFFFFFE)
+_DIVISION_SPAN = 24
+
+
+def is_free_reciprocal(function: Code, index: int) -> bool:
+    """True for a MUFU.RCP that is not part of an integer division.
+
+    The hardware's reciprocal is approximate. Integer division lowers it by a fixed bias and corrects the quotient, so
+    any good estimate gives the same result; elsewhere the last bit may decide, and the result is left unknown.
+    """
+    instruction = function.instructions[index]
+    if not instruction.name.endswith("MUFU.RCP"):
+        return False
+    for later in function.instructions[index + 1 : index + _DIVISION_SPAN]:
+        reads = [o.index for o in later.operands if o.kind == "register"]
+        if set(instruction.writes) & set(reads) and any(o.value in _DIVISION_BIAS for o in later.operands):
+            return False
+    return True
+
+
 def _packed_constant(instruction: Instruction) -> tuple[int] | None:
     """`HFMA2 R2,-RZ,RZ,1.875,0` loads a constant: two halves, high half first."""
     operands = instruction.operands
@@ -179,8 +210,14 @@ def _source_operands(instruction: Instruction) -> list[Operand]:
 def _source(operand: Operand, slots: Slots, pair: bool, instruction: Instruction) -> list[tuple[int, int]] | None:
     """The slots of one source operand: two for a 64-bit pair, low word first."""
     modifier = INVERT if operand.inverted else NEGATE if operand.negated else NONE
-    floating = instruction.opcode in _FLOAT_SOURCES
-    if operand.absolute or (modifier != NONE and (floating or pair)):
+    floating = instruction.opcode.removeprefix("U") in _FLOAT_SOURCES
+    if floating and operand.kind != "predicate":
+        if operand.inverted:
+            return None
+        modifier = {(False, False): NONE, (True, False): FLIP_SIGN, (False, True): CLEAR_SIGN, (True, True): SET_SIGN}[
+            operand.negated, operand.absolute
+        ]
+    elif operand.absolute or (modifier != NONE and pair):
         return None
     if operand.kind == "predicate":
         return [(operand.index, modifier)]
@@ -196,6 +233,8 @@ def _source(operand: Operand, slots: Slots, pair: bool, instruction: Instruction
             if bits is None:
                 return None
             word = bits
+        if pair and 1 << 31 <= word < 1 << 32:
+            return None  # whether this is extended with its sign is not known
         slot = slots.immediate(word)
         return [(slot, modifier), (slots.immediate(word >> 32), modifier)] if pair else [(slot, modifier)]
     if operand.kind == "constant" and not operand.terms and not operand.suffix:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bankcheck.compiled.semantics import Array, Meaning, truth_table
+from bankcheck.compiled.meaning import Array, Meaning
+from bankcheck.compiled.semantics import truth_table
 from bankcheck.compiled.values import UNKNOWN, Mask, Tags, Unknowns, Value, uniform_lanes
 
 _ALL = np.uint32(0xFFFFFFFF)
@@ -20,7 +21,7 @@ def pass_unknowns(
     rule = meaning.rule
     if rule == "copy":
         return [sources[0]]
-    if rule in ("compare", "predicate") or all(output.dtype == np.bool_ for output in outputs):
+    if rule in ("compare", "compare64", "predicate") or all(output.dtype == np.bool_ for output in outputs):
         return _three_valued(meaning, sources)
     if rule == "select":
         return [_select(sources)]

@@ -9,46 +9,16 @@ Utilities' instruction set reference and were checked against small kernels with
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bankcheck.compiled import floats
+from bankcheck.compiled import floats, words64
+from bankcheck.compiled.meaning import Array, Function, Meaning
 from bankcheck.compiled.sass import Instruction
 
-Array = NDArray[Any]
-Function = Callable[..., Array | tuple[Array, ...]]
 _U32, _U64, _I32, _I64 = np.uint32, np.uint64, np.int32, np.int64
 _32 = _U64(32)
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """`function(*sources)` gives the results in the order of the destinations. `rule`:
-
-    copy        the result is the source
-    linear      sum of sources with coefficients (`coefficients`; None = product of sources 0 and 1, plus source 2)
-    carry       a linear sum whose bits above 32 are results too
-    wide        sources 0 x 1 + the 64-bit pair (2, 3), 64 bits
-    compare     sources 0 and 1 compared, the rest predicates
-    bits        bitwise, with the truth table `table`
-    shift       right shift of source 0 by a known amount, plus source 2 if any
-    select      one of sources 0 and 1 by predicate 2
-    choose      minimum or maximum of sources 0 and 1 (predicate 2: minimum)
-    predicate   bool in, bool out
-    pure        any other function of this lane's sources
-    """
-
-    function: Function
-    rule: str
-    coefficients: tuple[int, ...] | None = ()
-    table: int = 0
-    signed: bool = False
-    relation: str = ""
-    wide: tuple[int, ...] = ()
-    """Positions of sources that are 64-bit register pairs: passed as two arrays, low word first."""
 
 
 def signed32(array: Array) -> Array:
@@ -295,11 +265,13 @@ _FLOAT_OPCODES = frozenset(["FADD", "FMUL", "FFMA", "FSETP", "I2F", "I2FP", "F2I
 def operation(instruction: Instruction) -> Meaning | None:
     """What the instruction computes, or None for an opcode or modifier that is not modelled."""
     opcode, modifiers = instruction.opcode, instruction.modifiers
-    if opcode in _FLOAT_OPCODES:
-        found = floats.operation(opcode, modifiers)
+    if opcode.removeprefix("U") in _FLOAT_OPCODES:
+        found = floats.operation(opcode.removeprefix("U"), modifiers)
         return Meaning(found, "float") if found else None
     if opcode[:1] == "U" and opcode not in ("UCLEA",):
         opcode = opcode[1:]
+    if "64" in modifiers or (opcode == "ISETP" and not {"U64", "S64"}.isdisjoint(modifiers)):
+        return words64.operation(opcode, modifiers)
     builder = _BUILDERS.get(opcode)
     return builder(instruction, frozenset(modifiers)) if builder else None
 

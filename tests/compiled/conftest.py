@@ -38,11 +38,11 @@ class Built:
         self.listing, self.inlining = toolchain.disassemble(data, self.cubin.source_files > 1, True)
 
     def profile(
-        self, kernel: str, block: str, grid: str = "1", *arguments: str, smem: int = 0, limits: Limits = Limits()
+        self, kernel: str, block: str, grid: str = "1", *arguments: str, smem: int = 0, limits: Limits | None = None
     ) -> KernelProfile:
         """The profile of the one kernel that matches."""
         options = Options(block, grid, arguments, smem)
-        found = profile_cubin(self.cubin, self.listing, self.inlining, kernel, options, None, limits)
+        found = profile_cubin(self.cubin, self.listing, self.inlining, kernel, options, None, limits or Limits())
         assert len(found) == 1, [profile.kernel for profile in found]
         return found[0]
 

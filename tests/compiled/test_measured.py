@@ -23,7 +23,9 @@ def _profile(built: Built, row: dict) -> KernelProfile:
     assert len(mangled) == 1, (wanted, mangled)
     types = split_signature(row["kernel"])[1] or ()
     integers = iter(row["ints"] * 3)
-    given = [f"{at}={next(integers)}" for at, kind in enumerate(types) if "*" not in kind and kind not in ("float", "double")]
+    given = [
+        f"{at}={next(integers)}" for at, kind in enumerate(types) if "*" not in kind and kind not in ("float", "double")
+    ]
     block, grid = (",".join(map(str, row[key])) for key in ("block", "grid"))
     return built.profile(mangled[0], block, grid, *given, smem=row["dynamic_smem"])
 
@@ -42,7 +44,9 @@ def test_every_instruction_equals_nsight(measured: Built, row: dict) -> None:
     for found, expected in zip(profile.instructions, row["instructions"], strict=True):
         shared = found.shared_wavefronts if found.ncu_wavefronts is None else found.ncu_wavefronts
         counts = (found.execs, found.threads, shared, found.shared_ideal, found.global_sectors, found.global_ideal)
-        assert counts == tuple(expected[key] for key in ("execs", "threads", "shared", "ideal", "gsec", "gideal")), found.sass
+        assert counts == tuple(expected[key] for key in ("execs", "threads", "shared", "ideal", "gsec", "gideal")), (
+            found.sass
+        )
 
 
 def test_hardware_counter_is_the_wavefront_count(measured: Built) -> None:
