@@ -81,7 +81,8 @@ def test_the_work_limit_is_an_honest_end(loops: Built) -> None:
 def test_recursion_is_executed(loops: Built) -> None:
     profile = loops.profile("recursive", "64", "1", "1=6")
     store = next(row for row in profile.instructions if row.sass.startswith("STS"))
-    assert (store.status, store.execs, store.shared_wavefronts) == ("computed", 2, 2) or store.status == UNKNOWN
+    # fibonacci(6) is 8: the rows start at bank 0, one word a lane.
+    assert (store.status, store.execs, store.shared_wavefronts) == ("computed", 2, 2)
 
 
 def test_no_shared_memory(loops: Built) -> None:

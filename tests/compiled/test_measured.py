@@ -50,10 +50,7 @@ def test_every_instruction_equals_nsight(measured: Built, row: dict) -> None:
 
 
 def test_hardware_counter_is_the_wavefront_count(measured: Built) -> None:
-    """`shared_wavefronts` is the hardware's counter, also where Nsight's per-instruction model prints more."""
-    differing = 0
+    """`shared_wavefronts` summed over a launch is what the hardware's counter read."""
     for row in ROWS:
         profile = _profile(measured, row)
         assert profile.total("shared_wavefronts") == sum(row["hw"].values()), row["kernel"]
-        differing += profile.total_ncu != profile.total("shared_wavefronts")
-    assert differing >= 1, "the measured kernels include wide loads on which the two differ"
