@@ -52,6 +52,8 @@ def access_of(instruction: Instruction) -> Access | None:
         rule, problem = _async_rule(instruction, width)
         return Access(SHARED, width, rule, addresses[0], source, False, problem)
     rule, problem, note = None, "", ""
+    if instruction.opcode in ("RED", "REDG", "ATOMG"):
+        note = "sectors of global atomics are counted like those of stores: not measured"
     if space in (SHARED, GENERIC):
         rule, problem, note = _shared_rule(instruction, space, width)
     return Access(space, width, rule, addresses[0], None, loads, problem, note)
@@ -100,7 +102,8 @@ def _atomic_name(modifiers: tuple[str, ...]) -> tuple[str, str]:
         return "atom.shared.cas.b64" if wide else "atom.shared.cas.b32", ""
     if not operation or wide or floating:
         return "", ""
-    return f"atom.shared.{operation}.u32", ""
+    note = "the aggregated increment is counted like any other atomic: not measured" if "POPC" in modifiers else ""
+    return f"atom.shared.{operation}.u32", note
 
 
 _ATOMIC_OPERATIONS = words(

@@ -93,7 +93,8 @@ def top_level_items(plain: str) -> list[tuple[int, int]]:
                 continue
             at = _closing(blanked, found.start())
             tail = re.compile(r"\s*;").match(blanked, at)
-            if (re.search(r"\b(struct|class|union|enum)\b", head) and "(" not in head) or "=" in head:
+            outside = re.sub(r"\([^()]*\)", "", head)
+            if (re.search(r"\b(struct|class|union|enum)\b", head) and "(" not in head) or "=" in outside:
                 at = blanked.find(";", at) + 1 or len(blanked)
             elif tail:
                 at = tail.end()

@@ -13,7 +13,7 @@ from bankcheck.compiled.cubin import read_cubin
 from bankcheck.compiled.names import choose_kernels, normal_name, split_signature
 from bankcheck.compiled.source import blank_host_code, read_source
 from bankcheck.errors import BankcheckError
-from tests.compiled.conftest import DATA, Built, run_command
+from compiled.support import DATA, Built, run_command
 
 XOR = DATA / "kernels" / "xor-transpose.cu"
 

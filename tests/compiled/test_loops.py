@@ -8,7 +8,7 @@ import pytest
 
 from bankcheck.compiled.profile import Limits
 from bankcheck.compiled.results import UNKNOWN, KernelProfile
-from tests.compiled.conftest import Built
+from compiled.support import Built
 
 FULL = Limits(cost=3_000_000, fast_forward=False)
 RUNS = {

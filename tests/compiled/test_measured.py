@@ -9,7 +9,7 @@ import pytest
 
 from bankcheck.compiled.names import demangle, normal_name, split_signature
 from bankcheck.compiled.results import COMPUTED, KernelProfile
-from tests.compiled.conftest import DATA, Built
+from compiled.support import DATA, Built
 
 ROWS = [json.loads(line) for line in (DATA / "kernels_h200.jsonl").read_text().splitlines()]
 # This row repeats the instructions that were recorded for the `short` instance (its SASS loads U16, not S8).

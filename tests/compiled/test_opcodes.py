@@ -1,4 +1,4 @@
-"""Opcode semantics: kernels whose addresses are computed here in plain Python, and integer opcodes against exact integers."""
+"""Opcode semantics: kernels whose addresses are computed here in Python, and integer opcodes against exact integers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bankcheck.compiled import sass
 from bankcheck.compiled.operations import compile_step, new_slots
 from bankcheck.compiled.results import UNKNOWN
 from bankcheck.compiled.values import Value
-from tests.compiled.conftest import Built
+from compiled.support import Built
 
 A, B, C, W = 13, 90, 1234567, 0x5_0000_0001
 M32 = 0xFFFFFFFF
@@ -124,7 +124,9 @@ def test_constant_tables_are_an_assumption(opcodes: Built) -> None:
     assert "__constant__ memory holds its initial values" in profile.assumptions
     store = next(row for row in profile.instructions if "STS" in row.sass)
     words = [[[0, 5, 2, 7, 4, 1, 6, 3][t & 7] * 32 + (t >> 3) for t in range(w, w + 32)] for w in (0, 32)]
-    assert store.shared_wavefronts == sum(count_wavefronts("st.shared.b32", [4 * x for x in row]).wavefronts for row in words)
+    assert store.shared_wavefronts == sum(
+        count_wavefronts("st.shared.b32", [4 * x for x in row]).wavefronts for row in words
+    )
 
 
 def test_blocks(opcodes: Built) -> None:
@@ -202,7 +204,10 @@ def test_shifts_and_lea(a: int, b: int, c: int, s: int) -> None:
     lea = _run(f"LEA R0,P0,R1,R2,{s:#x}", registers)
     assert (lea["P0"] << 32) + lea["R0"] == (a << s & M32) + b
     assert _run(f"LEA.HI R0,R1,R2,RZ,{s:#x}", registers)["R0"] == ((a << s >> 32) + b) & M32
-    assert _run(f"LEA.HI.X R0,R1,R2,R3,{s:#x},P1", registers, {"P1": True})["R0"] == (((a | c << 32) << s >> 32) + b + 1) & M32
+    assert (
+        _run(f"LEA.HI.X R0,R1,R2,R3,{s:#x},P1", registers, {"P1": True})["R0"]
+        == (((a | c << 32) << s >> 32) + b + 1) & M32
+    )
     assert _run(f"LEA.HI.SX32 R0,R1,R2,{s:#x}", registers)["R0"] == ((_s32(a) << s >> 32) + b) & M32
 
 

@@ -11,7 +11,7 @@ from bankcheck.hardware import RULES
 
 
 def _requests(width: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Random requests of every kind that has its own rule: scattered, strided, broadcast, pairwise equal, partly inactive."""
+    """Random requests of every kind that has its own rule: scattered, strided, broadcast, paired, partly inactive."""
     rows = []
     lanes = np.arange(32)
     for _ in range(40):
@@ -42,7 +42,16 @@ def test_rows_equal_single_requests(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("width", "stride", "sectors", "ideal"),
-    [(4, 4, 4, 4), (4, 8, 8, 4), (4, 128, 32, 4), (4, 0, 1, 1), (8, 8, 8, 8), (16, 16, 16, 16), (16, 32, 32, 16), (1, 1, 1, 1)],
+    [
+        (4, 4, 4, 4),
+        (4, 8, 8, 4),
+        (4, 128, 32, 4),
+        (4, 0, 1, 1),
+        (8, 8, 8, 8),
+        (16, 16, 16, 16),
+        (16, 32, 32, 16),
+        (1, 1, 1, 1),
+    ],
 )
 def test_sectors(width: int, stride: int, sectors: int, ideal: int) -> None:
     addresses = (np.arange(32, dtype=np.int64) * stride + (1 << 40))[None]
