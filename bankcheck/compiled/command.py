@@ -15,6 +15,7 @@ from bankcheck.compiled import report
 from bankcheck.compiled.inputs import Build, Input, load, read_file
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.limits import changes, diff_text, excess_grew, parse_check
+from bankcheck.compiled.names import choose_kernels
 from bankcheck.compiled.results import KernelProfile, from_json, to_json
 from bankcheck.compiled.toolchain import cached, content_key, disassemble, store
 from bankcheck.errors import BankcheckError
@@ -97,11 +98,13 @@ def _sources(profiles: list[KernelProfile]) -> dict[str, list[str]]:
 
 def profile_file(path: str, build: Build, options: Options, blocks: int = 0) -> list[KernelProfile]:
     """Profile the kernels of a file, from the cache if nothing changed. Raises `BankcheckError`."""
-    data = read_file(path)
-    result: list[KernelProfile] = []
-    for item in load(path, data, build):
-        result += _profile_image(item, build, options, blocks)
-    return result
+    items = load(path, read_file(path), build)
+    if len(items) > 1:
+        # A program has one image for each of its source files: most of them do not have the kernel.
+        every = [name for item in items for name in item.cubin.kernels]
+        chosen = set(choose_kernels(build.kernel, every))
+        items = [item for item in items if chosen & item.cubin.kernels.keys()] or items[:1]
+    return [found for item in items for found in _profile_image(item, build, options, blocks)]
 
 
 def _profile_image(item: Input, build: Build, options: Options, blocks: int) -> list[KernelProfile]:

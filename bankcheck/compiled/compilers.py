@@ -142,7 +142,7 @@ class _Nvrtc:
         """Compile for `arch`, removing host code and what NVRTC cannot read, line numbers kept."""
         text = blank_host_code(text)
         standard = [] if any("std=" in option for option in options) else ["-std=c++17"]
-        flags = [f"--gpu-architecture={arch}", "-lineinfo", "-default-device", *standard]
+        flags = [f"--gpu-architecture={arch}", "-lineinfo", "-default-device", f"--pre-include={shims.PRELUDE}", *standard]
         flags += [f"-I{folder}" for folder in (str(Path(path).resolve().parent), *include_folders())]
         flags += list(options)
         names, first_error = list(instances), ""

@@ -15,7 +15,8 @@ from bankcheck.errors import BankcheckError
 
 _MAGIC = struct.pack("<I", 0xBA55ED50)
 _PTX, _ELF = 1, 2
-_LZ4, _ZSTD = 0x2000, 0x8000
+_LZ4 = 0x2000
+_ZSTD_MAGIC = bytes.fromhex("28b52ffd")
 _MAX_IMAGES = 10_000
 _MAX_IMAGE_BYTES = 256 << 20
 
@@ -33,7 +34,7 @@ def device_images(data: bytes) -> list[bytes]:
         end, unread = _read_binary(data, at, cubins, texts)
         packed = packed or unread
         at = data.find(_MAGIC, max(end, at + 4))
-    if packed and not cubins:
+    if packed:
         cubins = _by_cuobjdump(data)
     return [*cubins, *texts]
 
@@ -52,8 +53,8 @@ def _read_binary(data: bytes, at: int, cubins: list[bytes], texts: list[bytes]) 
             if entry_header < 64 or payload == 0 or cursor + entry_header + payload > end:
                 break
             image = data[cursor + entry_header : cursor + entry_header + payload]
-            if flags & _ZSTD:
-                unread, image = True, b""
+            if image[:4] == _ZSTD_MAGIC:
+                unread, image = unread or kind == _ELF, b""
             elif flags & _LZ4:
                 image = decompress_lz4(image[:packed_size], unpacked_size)
             if image:

@@ -9,7 +9,7 @@ _EMPTY = words(
     stdio.h cstdio stdlib.h cstdlib string.h cstring iostream iomanip sstream fstream vector map set
     unordered_map memory functional chrono thread mutex random ctime time.h cmath math.h cuda_runtime.h cuda.h
     device_launch_parameters.h cuda_runtime_api.h cublas_v2.h curand.h getopt.h unistd.h sys/time.h stdexcept
-    exception numeric iterator helper_cuda.h helper_functions.h helper_string.h helper_timer.h omp.h mma.hpp
+    exception numeric iterator helper_cuda.h helper_functions.h helper_string.h helper_timer.h omp.h
     cstdarg stdarg.h cerrno errno.h cuda_profiler_api.h nvToolsExt.h
     """
 )
@@ -31,9 +31,16 @@ _LIMITS = """#pragma once
 """
 _ASSERT = "#pragma once\n#undef assert\n#define assert(condition) ((void)0)\n"
 
+PRELUDE = "bankcheck_prelude.h"
+"""Included before every file: names that nvcc's host headers declare."""
+_PRELUDE_TEXT = """#pragma once
+typedef unsigned char uchar; typedef unsigned short ushort; typedef unsigned int uint; typedef unsigned long ulong;
+"""
+
 HEADERS: dict[str, str] = dict.fromkeys(_EMPTY, "#pragma once\n")
 HEADERS.update(dict.fromkeys(("stdint.h", "cstdint", "inttypes.h", "cinttypes"), _INTEGERS))
 HEADERS.update(dict.fromkeys(("limits.h", "climits", "float.h", "cfloat"), _LIMITS))
 HEADERS.update(dict.fromkeys(("assert.h", "cassert"), _ASSERT))
 HEADERS.update({name: f"#include <cuda/std/{name}>\nnamespace std {{ using namespace cuda::std; }}\n" for name in
                 ("type_traits", "utility", "limits", "tuple", "array", "algorithm")})  # fmt: skip
+HEADERS[PRELUDE] = _PRELUDE_TEXT
