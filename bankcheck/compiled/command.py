@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 import click
@@ -114,6 +116,8 @@ def _profile_image(item: Input, build: Build, options: Options, blocks: int) -> 
             return from_json(json.loads(known))
         except (ValueError, KeyError, TypeError):
             pass  # written by something else: make it again
+    # numpy is loaded while nvdisasm runs.
+    threading.Thread(target=importlib.import_module, args=("bankcheck.compiled.profile",), daemon=True).start()
     listing, inlining = disassemble(item.data, item.cubin.source_files > 1, build.use_cache)
     from bankcheck.compiled.profile import Limits, profile_cubin  # imports numpy
 

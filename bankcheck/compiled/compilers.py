@@ -8,6 +8,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from bankcheck.compiled import shims
@@ -33,22 +34,41 @@ def compile_source(
     if compiler is None and library is None:
         raise BankcheckError(f"neither nvcc nor NVRTC was found {_NEEDED}")
     tool = compiler or str(library)
-    key = content_key("cubin-1", data, path, arch, kernel or "", repr(options), tool_version(tool))
-    if use_cache and not _includes_own_files(data) and (known := cached(key)):
+    included = _included_files(Path(path), data, options)
+    key = content_key("cubin-1", data, path, arch, kernel or "", repr(options), tool_version(tool), *included)
+    if use_cache and (known := cached(key)):
         return known
     instances = _instances(facts, kernel)
     if compiler:
         cubin = _by_nvcc(compiler, path, arch, instances, options)
     else:
         cubin = _Nvrtc(str(library)).compile(path, data.decode(errors="replace"), arch, instances, options)
-    if use_cache and not _includes_own_files(data):
+    if use_cache:
         store(key, cubin)
     return cubin
 
 
-def _includes_own_files(data: bytes) -> bool:
-    """Files named with quotes may change without this one changing: then nothing is taken from the cache."""
-    return re.search(rb'^[ \t]*#[ \t]*include[ \t]*"', data, re.M) is not None
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.M)
+_MAX_INCLUDED = 2000
+
+
+def _included_files(path: Path, data: bytes, options: Sequence[str]) -> list[bytes]:
+    """The contents of all files that the source includes from its own folder or an `-I` folder, however deep."""
+    words = list(options)
+    folders = [word[2:] for word in words if word.startswith("-I") and len(word) > 2]
+    folders += [after for word, after in pairwise(words) if word in ("-I", "-isystem")]
+    found: dict[Path, bytes] = {}
+    pending = [(path.parent, data)]
+    while pending and len(found) < _MAX_INCLUDED:
+        folder, text = pending.pop()
+        for name in _INCLUDE.findall(text):
+            for place in (folder, *map(Path, folders)):
+                file = place / name.decode(errors="replace")
+                if file not in found and file.is_file() and file.stat().st_size < 16 << 20:
+                    found[file] = file.read_bytes()
+                    pending.append((file.parent, found[file]))
+                    break
+    return [content for _, content in sorted(found.items())]
 
 
 def _instances(facts: SourceFacts, kernel: str | None) -> list[str]:
@@ -142,7 +162,13 @@ class _Nvrtc:
         """Compile for `arch`, removing host code and what NVRTC cannot read, line numbers kept."""
         text = blank_host_code(text)
         standard = [] if any("std=" in option for option in options) else ["-std=c++17"]
-        flags = [f"--gpu-architecture={arch}", "-lineinfo", "-default-device", f"--pre-include={shims.PRELUDE}", *standard]
+        flags = [
+            f"--gpu-architecture={arch}",
+            "-lineinfo",
+            "-default-device",
+            f"--pre-include={shims.PRELUDE}",
+            *standard,
+        ]
         flags += [f"-I{folder}" for folder in (str(Path(path).resolve().parent), *include_folders())]
         flags += list(options)
         names, first_error = list(instances), ""

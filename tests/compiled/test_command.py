@@ -180,3 +180,16 @@ def test_source_scan() -> None:
     assert facts.templates == {"k"}
     blanked = blank_host_code(text)
     assert "main" not in blanked and "__global__ void plain" in blanked and blanked.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(("kernel", "ways"), [("swizzled", 1), ("plain", 8)])
+def test_library_code_is_shown_at_the_users_line(kernel: str, ways: int) -> None:
+    """The access is in a header's template; the report names the line of the file that uses it, and the way there."""
+    source = DATA / "swizzled.cu"
+    found = run_command(str(source), "--kernel", kernel, "--block", "64", "--format", "json")
+    rows = json.loads(found.stdout)["kernels"][0]["instructions"]
+    (store,) = [row for row in rows if row["sass"].startswith("STS.128")]
+    text = source.read_text().splitlines()
+    assert store["ways"] == ways and store["status"] == "computed"
+    assert Path(store["source_file"]).name == "swizzled.cu" and "tile.store" in text[store["line"] - 1]
+    assert Path(store["inlined"][0]["file"]).name == "tile.hpp" and "fill<" in text[store["inlined"][-1]["line"] - 1]
