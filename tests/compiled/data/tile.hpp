@@ -3,7 +3,7 @@
 
 template <int Bits, int Base, int Shift>
 struct Swizzle {
-  __device__ static int apply(int offset) { return offset ^ ((offset >> Shift & ((1 << Bits) - 1)) << Base); }
+  __device__ static int apply(int offset) { return offset ^ ((offset >> Shift) & (((1 << Bits) - 1) << Base)); }
 };
 
 template <class Layout>
