@@ -39,11 +39,11 @@ def _branch(machine: Machine, index: int, instruction: Instruction, fragment: Fr
     if unknown is not None and unknown.any():
         mask, taken = mask & ~unknown, taken & ~unknown
         machine.skip_region(index, unknown, "a branch that depends on data")
-    if target is None:
-        machine.skip_region(index, taken, f"{instruction.opcode} to a place that is not in this kernel")
-        taken, target = taken & False, index + 1
+    if target is None and taken.any():
+        machine.abandon(index, taken, f"{instruction.opcode} to code that is not in this kernel")
+        taken, mask = taken & False, mask & ~taken
     stays = mask & ~taken
-    if not taken.any():
+    if target is None or not taken.any():
         fragment.index, fragment.mask = index + 1, stays
         return bool(stays.any())
     if stays.any():
@@ -112,7 +112,7 @@ def _exit_instruction(machine: Machine, index: int, instruction: Instruction, fr
 def exit_lanes(machine: Machine, mask: Mask) -> None:
     machine.alive = machine.alive & ~mask
     if machine.waiting:
-        _release_ready(machine)
+        release_ready(machine)
 
 
 def _set_barrier(machine: Machine, index: int, instruction: Instruction, fragment: Fragment) -> bool:
@@ -136,9 +136,19 @@ def _leave_barrier(machine: Machine, index: int, instruction: Instruction, fragm
     active, _ = machine.active_lanes(instruction, fragment.mask)
     if name in machine.barriers:
         machine.barriers[name] = machine.barriers[name] & ~active
-        _release_ready(machine)
+        release_ready(machine)
     fragment.index = index + 1
     return True
+
+
+def leave_barriers(machine: Machine, skipped: list[Instruction], lanes: Mask) -> None:
+    """Lanes that skip a region do not hold up those that wait at a barrier which the region leaves or passes."""
+    names = {o.index for i in skipped if i.opcode in ("BREAK", "BSYNC") for o in i.operands if o.kind == "barrier"}
+    names -= {o.index for i in skipped if i.opcode == "BSSY" for o in i.operands if o.kind == "barrier"}
+    for name in names & machine.barriers.keys():
+        machine.barriers[name] = machine.barriers[name] & ~lanes
+    if names:
+        release_ready(machine)
 
 
 def _move_barrier(machine: Machine, index: int, instruction: Instruction, fragment: Fragment) -> bool:
@@ -203,7 +213,7 @@ def _wait(machine: Machine, key: tuple[str, int, int], fragment: Fragment) -> bo
     return True
 
 
-def _release_ready(machine: Machine) -> None:
+def release_ready(machine: Machine) -> None:
     machine.elsewhere = None
     for key in list(machine.waiting):
         arrived = machine.waiting[key] & machine.alive

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from bankcheck.compiled import sass
 from bankcheck.compiled.access import Access, access_of
-from bankcheck.compiled.control import CONTROL, exit_lanes, record_control, release_stuck
+from bankcheck.compiled.control import CONTROL, exit_lanes, leave_barriers, record_control, release_stuck
 from bankcheck.compiled.crosslane import Geometry, special_step
 from bankcheck.compiled.fastforward import Entry, FastForward
-from bankcheck.compiled.flow import Flow
+from bankcheck.compiled.flow import Flow, branch_target
 from bankcheck.compiled.memory import Memory
 from bankcheck.compiled.operations import Slots, Step, compile_step, is_free_reciprocal, new_slots
 from bankcheck.compiled.sass import Instruction
@@ -223,25 +223,33 @@ class Machine:
             for target in self.flow.function.instructions[at].writes:
                 if target not in sass.ZERO_REGISTERS:
                     self.values[target] = lose(self.values[target], lanes)
-        self.memory.forget(lanes)
-        if meeting is None:
+        inside = [self.flow.function.instructions[at] for at in region]
+        if any(instruction.opcode == "STL" for instruction in inside):
+            self.memory.forget(lanes)
+        leave_barriers(self, inside, lanes)
+        if meeting is not None and any(
+            instruction.opcode == "CALL" and branch_target(instruction, self.entries) is None for instruction in inside
+        ):
+            self.abandon(meeting, lanes, "a call that depends on data, to code that is not in this kernel")
+        elif meeting is None:
             exit_lanes(self, lanes)
         else:
             self.post(meeting, lanes)
 
     def _endless(self, index: int, mask: Mask) -> None:
         line = self.flow.function.instructions[index].line
-        self._abandon(index, mask, f"the loop at line {line} never ends" if line else "a loop that never ends")
+        self.abandon(index, mask, f"the loop at line {line} never ends" if line else "a loop that never ends")
 
     def _give_up(self, why: str) -> None:
         for index, masks in list(self.pending.items()):
             for mask in masks:
-                self._abandon(index, mask, why)
+                self.abandon(index, mask, why)
         for key, mask in list(self.waiting.items()):
-            self._abandon(key[2], mask, why)
+            self.abandon(key[2], mask, why)
         self.pending, self.waiting, self.lowest = {}, {}, _NOWHERE
 
-    def _abandon(self, index: int, mask: Mask, why: str) -> None:
+    def abandon(self, index: int, mask: Mask, why: str) -> None:
+        """These lanes cannot be followed any further: whatever they may still run is unknown."""
         self.tally.unknown({index} | self.flow.reachable(index), why)
         exit_lanes(self, mask)
 

@@ -148,6 +148,10 @@ def compile_step(instruction: Instruction, slots: Slots) -> Step | None:
         meaning = replace(meaning, rule="linear")
     elif meaning.rule == "bits" and any(index not in sass.ZERO_REGISTERS for index in predicates):
         meaning = replace(meaning, relation="nonzero")
+    carries = any(index not in sass.ZERO_REGISTERS for index in predicates)
+    negated = any(operand.negated for operand in operands)
+    if negated and instruction.opcode.removeprefix("U") == "LEA" and (carries or "HI" in instruction.modifiers):
+        return None
     sources: list[tuple[int, int]] = []
     for position, operand in enumerate(operands):
         found = _source(operand, slots, position in meaning.wide, instruction)

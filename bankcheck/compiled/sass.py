@@ -222,11 +222,20 @@ def decoded(
     if guard and not guard.startswith("@"):  # nvdisasm files P2R's operand PR under "predicate"
         parts, guard = [*parts[:1], guard, *parts[1:]], ""
     operands = tuple(parse_operand(part) for part in parts)
+    if "E" in modifiers:  # a 64-bit address: before sm_80 its register pair is written like a single register
+        operands = tuple(_wide_address(operand) for operand in operands)
     condition = parse_operand(guard.removeprefix("@")) if guard else None
     if condition is not None and condition.kind != "predicate":
         raise BankcheckError(f"the guard {guard} at {pc:#x} is not understood")
     bare = Instruction(pc, opcode, tuple(modifiers), operands, condition, text, file, line)
     return replace(bare, writes=_destinations(bare))
+
+
+def _wide_address(operand: Operand) -> Operand:
+    if operand.kind != "memory" or ".U32" in operand.text or ".64" in operand.text:
+        return operand
+    terms = tuple((index, scale, index not in ZERO_REGISTERS) for index, scale, _ in operand.terms)
+    return replace(operand, terms=terms)
 
 
 def _destinations(instruction: Instruction) -> tuple[int, ...]:
@@ -268,12 +277,7 @@ def destination_operands(instruction: Instruction) -> int:
 
 def _predicate_result(instruction: Instruction) -> bool:
     """True for comparisons, whose first register is a source."""
-    opcode = instruction.opcode.removeprefix("U")
-    return (
-        opcode.endswith("SETP")
-        or opcode in ("PLOP3", "FCHK", "ELECT")
-        or (opcode == "MATCH" and "ALL" in (instruction.modifiers))
-    )
+    return "SETP" in instruction.opcode or instruction.opcode.removeprefix("U") in ("PLOP3", "FCHK")
 
 
 def _is_source_predicate(instruction: Instruction, position: int, seen_register: bool) -> bool:
@@ -307,7 +311,7 @@ def _matrix_words(instruction: Instruction) -> int:
     if "G" in instruction.opcode[:2]:
         shape = next((m for m in instruction.modifiers if re.fullmatch(r"\d+x\d+x\d+", m)), "64x256x16")
         return max(4, int(shape.split("x")[1]) // 2)
-    return 4
+    return 8 if instruction.opcode == "DMMA" else 4
 
 
 ONE_WORD = words(
