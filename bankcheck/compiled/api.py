@@ -46,7 +46,7 @@ def profile_compiled(
     profiles: list[KernelProfile] = []
     for item in _images(kernel, wanted, arch):
         listing, inlining = disassemble(item.data, item.cubin.source_files > 1, True)
-        profiles += profile_cubin(item.cubin, listing, inlining, wanted, options, item.facts.parameters)
+        profiles += profile_cubin(item.cubin, listing, inlining, wanted, options, item.facts)
     return profiles
 
 

@@ -121,9 +121,7 @@ def _profile_image(item: Input, build: Build, options: Options, blocks: int) -> 
     listing, inlining = disassemble(item.data, item.cubin.source_files > 1, build.use_cache)
     from bankcheck.compiled.profile import Limits, profile_cubin  # imports numpy
 
-    profiles = profile_cubin(
-        item.cubin, listing, inlining, build.kernel, options, item.facts.parameters, Limits(blocks)
-    )
+    profiles = profile_cubin(item.cubin, listing, inlining, build.kernel, options, item.facts, Limits(blocks))
     if build.use_cache:
         store(key, json.dumps(to_json(profiles)).encode())
     return profiles

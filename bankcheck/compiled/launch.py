@@ -72,18 +72,27 @@ class Options:
     dynamic_shared_bytes: int = 0
 
 
-def build_launch(facts: KernelFacts, types: tuple[str, ...] | None, names: tuple[str, ...], options: Options) -> Launch:
+def build_launch(
+    facts: KernelFacts,
+    types: tuple[str, ...] | None,
+    names: tuple[str, ...],
+    options: Options,
+    site: tuple[str, str] = ("", ""),
+) -> Launch:
     """The launch to execute: what was given, and a listed assumption for what was not.
 
     `types` are the parameter types from the mangled name, `names` the parameter names from the source; both may be
-    missing. Raises `BankcheckError` for an impossible shape or an argument the kernel does not have.
+    missing. `site` is the (grid, block) of the launch in the source, "" where unknown.
+
+    Raises `BankcheckError` for an impossible shape or an argument the kernel does not have.
     """
     assumptions: list[str] = []
-    block = _block(facts, options, assumptions)
+    block = _block(facts, options, site[1], assumptions)
     check_block(block)
-    grid = parse_shape(options.grid, "grid") if options.grid else (1, 1, 1)
+    grid = parse_shape(options.grid or site[0] or "1", "grid")
     if not options.grid:
-        assumptions.append("grid 1,1,1: not given (--grid)")
+        where = "from the launch in the file" if site[0] else "not given"
+        assumptions.append(f"grid {','.join(map(str, grid))}: {where} (--grid)")
     words = {0: block[0], 4: block[1], 8: block[2], 12: grid[0], 16: grid[1], 20: grid[2]}
     unknown: set[int] = set()
     given = _given(options.arguments, facts, types, names)
@@ -113,7 +122,7 @@ def build_launch(facts: KernelFacts, types: tuple[str, ...] | None, names: tuple
     return Launch(block, grid, words, frozenset(unknown), options.dynamic_shared_bytes, tuple(assumptions))
 
 
-def _block(facts: KernelFacts, options: Options, assumptions: list[str]) -> tuple[int, int, int]:
+def _block(facts: KernelFacts, options: Options, site: str, assumptions: list[str]) -> tuple[int, int, int]:
     if options.block:
         block = parse_shape(options.block, "block")
         if facts.required_block and block != facts.required_block:
@@ -122,6 +131,9 @@ def _block(facts: KernelFacts, options: Options, assumptions: list[str]) -> tupl
         return block
     if facts.required_block:
         return facts.required_block
+    if site:
+        assumptions.append(f"block {site}: from the launch in the file (--block)")
+        return parse_shape(site, "block")
     if facts.max_threads:
         assumptions.append(
             f"block {','.join(map(str, facts.max_threads))}: the maximum from __launch_bounds__ (--block)"

@@ -13,6 +13,7 @@ from bankcheck.compiled.execute import new_machine
 from bankcheck.compiled.launch import SHARED_WINDOW_HIGH, STACK_POINTER, Launch, Options, build_launch
 from bankcheck.compiled.results import ASSUMED, COMPUTED, UNKNOWN, InstructionProfile, KernelProfile
 from bankcheck.compiled.sass import Function, Instruction
+from bankcheck.compiled.source import SourceFacts
 from bankcheck.compiled.tally import Row, Tally
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import arch_note
@@ -40,11 +41,12 @@ def profile_kernel(
     inlining: Mapping[int, tuple[disassembly.Frame, ...]],
     options: Options,
     parameter_names: tuple[str, ...] = (),
+    site: tuple[str, str] = ("", ""),
     limits: Limits = Limits(),
 ) -> KernelProfile:
     """Execute one kernel for one launch. Raises `BankcheckError` for a launch or code that cannot be run at all."""
     demangled = names.demangle(facts.name)
-    launch = build_launch(facts, names.split_signature(demangled)[1], parameter_names, options)
+    launch = build_launch(facts, names.split_signature(demangled)[1], parameter_names, options, site)
     entries = {symbol: offset for symbol, (section, offset) in cubin.functions.items() if section == facts.name}
     tables = cubin.constant_banks.get((2, facts.name), b"")
     targets = [int.from_bytes(tables[at : at + 4], "little") for at in range(0, len(tables) - 3, 4)]
@@ -185,7 +187,7 @@ def profile_cubin(
     inlining: bytes,
     wanted: str | None,
     options: Options,
-    parameter_names: Mapping[str, tuple[str, ...]] | None = None,
+    source: SourceFacts | None = None,
     limits: Limits = Limits(),
 ) -> list[KernelProfile]:
     """Profile the kernels that `wanted` names (all if None). Raises `BankcheckError` if there is none."""
@@ -199,10 +201,11 @@ def profile_cubin(
         if name not in functions:
             raise BankcheckError(f"nvdisasm lists no code for the kernel {names.demangle(name)}")
         plain = names.split_signature(names.demangle(name))[0].split("<")[0].split("::")[-1]
-        parameters = (parameter_names or {}).get(plain, ())
+        parameters = source.parameters.get(plain, ()) if source else ()
+        site = source.shapes.get(plain, ("", "")) if source else ("", "")
         profiles.append(
             profile_kernel(
-                cubin, cubin.kernels[name], functions[name], stacks.get(name, {}), options, parameters, limits
+                cubin, cubin.kernels[name], functions[name], stacks.get(name, {}), options, parameters, site, limits
             )
         )
     return profiles

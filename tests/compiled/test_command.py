@@ -177,7 +177,9 @@ def test_source_scan() -> None:
     """
     facts = read_source(text)
     assert facts.parameters["k"] == ("from", "n") and facts.instances["k"] == ("k<128>", "k< 64 >")
-    assert facts.templates == {"k"}
+    assert facts.templates == {"k"} and facts.shapes["k"] == ("1", "128")
+    other = read_source("__global__ void f(int n) {}\nvoid g() { dim3 block(32, 8); f<<<dim3(4, 2), block>>>(3); }")
+    assert other.shapes == {"f": ("4,2", "32,8")}
     blanked = blank_host_code(text)
     assert "main" not in blanked and "__global__ void plain" in blanked and blanked.count("\n") == text.count("\n")
 
