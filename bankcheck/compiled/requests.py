@@ -95,15 +95,12 @@ def _nsight(units: Rows, size: int, merged_size: int, period: int) -> Counts:
 def count_sectors(bytes_per_lane: int, addresses: Rows, active: Active) -> tuple[Counts, Counts]:
     """Global traffic of requests of shape (rows, 32): (32-byte sectors touched, the fewest that could hold the bytes).
 
-    Lanes of one request that touch the same sector share it, within the group of lanes that the width is served in
-    (32 lanes up to 4 bytes, 16 lanes for 8, 8 lanes for 16).
+    Lanes of one request that touch the same sector share it.
     """
-    size = WARP_LANES * WORD_BYTES // max(WORD_BYTES, min(bytes_per_lane, 16))
-    sectors = np.where(active, addresses // SECTOR_BYTES, -1).reshape(-1, size)
-    sectors = np.sort(sectors, axis=1)
+    sectors = np.sort(np.where(active, addresses // SECTOR_BYTES, -1), axis=1)
     fresh = sectors >= 0
     fresh[:, 1:] &= sectors[:, 1:] != sectors[:, :-1]
-    touched = fresh.sum(axis=1).reshape(len(addresses), -1).sum(axis=1)
+    touched = fresh.sum(axis=1)
     lanes = active.sum(axis=1)
     ideal = -(lanes * bytes_per_lane // -SECTOR_BYTES)
     return touched, np.minimum(touched, ideal)
