@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bankcheck.compiled import disassembly, flow, names, sass
 from bankcheck.compiled.access import Access, access_of
+from bankcheck.compiled.blocks import count_blocks
 from bankcheck.compiled.crosslane import make_geometry
 from bankcheck.compiled.cubin import Cubin, KernelFacts
 from bankcheck.compiled.execute import new_machine
@@ -18,9 +19,6 @@ from bankcheck.compiled.tally import Row, Tally
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import arch_note
 
-MAX_LANES = 65_536
-"""Lanes executed together; larger grids are run block by block up to `MAX_BLOCKS_RUN`."""
-MAX_BLOCKS_RUN = 16
 _GLOBAL_BASE = 0x7D00_4000_0000
 """Where `__device__` variables are put, one every 2^28 bytes."""
 
@@ -53,47 +51,37 @@ def profile_kernel(
     graph = flow.analyse(function, entries, [target for target in targets if target % sass.INSTRUCTION_BYTES == 0])
     assumptions = [note for note in (arch_note(cubin.arch),) if note] + list(launch.assumptions)
     memory = _ConstantMemory(cubin, facts, launch)
-    chosen, scale = _blocks_to_run(graph, launch, limits, assumptions)
-    tally = Tally()
-    per_run = max(1, MAX_LANES // (-(-launch.threads // 32) * 32))
-    for start in range(0, len(chosen), per_run):
-        geometry = make_geometry(launch, chosen[start : start + per_run], memory.word)
-        machine = new_machine(graph, entries, geometry, tally)
+
+    def run(blocks: list[int]) -> Tally:
+        tally = Tally()
+        machine = new_machine(graph, entries, make_geometry(launch, blocks, memory.word), tally)
         machine.forward.enabled = limits.fast_forward
         machine.limit = limits.cost or machine.limit
         machine.run()
+        return tally
+
+    counted = count_blocks(run, launch, _depends_on_block(graph), limits.blocks)
+    if counted.assumption:
+        assumptions.append(counted.assumption)
     if memory.used_initialised:
         assumptions.append("__constant__ memory holds its initial values")
     rows = []
     for index, instruction in enumerate(function.instructions):
         access = access_of(instruction)
         if access is not None and access.space != "local":
-            rows.append(_row(instruction, index, access, tally, scale, inlining.get(instruction.pc, ())))
+            rows.append(_row(instruction, index, access, counted.tally, inlining.get(instruction.pc, ())))
     return KernelProfile(
         demangled, facts.name, cubin.arch, launch.block, launch.grid, launch.blocks,
-        launch.blocks if scale > 1 else len(chosen), tuple(assumptions), tuple(rows),
+        counted.blocks_run, tuple(assumptions), tuple(rows),
     )  # fmt: skip
 
 
-def _blocks_to_run(graph: flow.Flow, launch: Launch, limits: Limits, assumptions: list[str]) -> tuple[list[int], int]:
-    """(linear block numbers, factor for the counts). One block stands for all if nothing depends on blockIdx."""
-    depends = any(
+def _depends_on_block(graph: flow.Flow) -> bool:
+    """Does the slice look at blockIdx?"""
+    return any(
         graph.needed[index] and any(operand.suffix.startswith("SR_CTAID") for operand in instruction.operands)
         for index, instruction in enumerate(graph.function.instructions)
     )
-    if not depends:
-        return [0], launch.blocks
-    padded = -(-launch.threads // 32) * 32
-    wanted = limits.blocks or max(MAX_LANES // padded, MAX_BLOCKS_RUN)
-    if launch.blocks <= wanted:
-        return list(range(launch.blocks)), 1
-    count = limits.blocks or MAX_BLOCKS_RUN
-    chosen = sorted({(launch.blocks - 1) * step // max(1, count - 1) for step in range(count)})
-    shown = ", ".join(map(str, chosen[:8])) + (", ..." if len(chosen) > 8 else "")
-    assumptions.append(
-        f"{len(chosen)} of {launch.blocks} blocks were run (numbers {shown}): counts are for these (--blocks N)"
-    )
-    return chosen, 1
 
 
 def _row(
@@ -101,7 +89,6 @@ def _row(
     index: int,
     access: Access,
     tally: Tally,
-    scale: int,
     stack: tuple[disassembly.Frame, ...],
 ) -> InstructionProfile:
     reasons, notes = tally.reasons.get(index, set()), tally.notes.get(index, set())
@@ -111,7 +98,7 @@ def _row(
     known = not reasons
 
     def number(value: int) -> int | None:
-        return value * scale if known else None
+        return value if known else None
 
     return InstructionProfile(
         pc=instruction.pc, sass=instruction.text, space=access.space, source_file=file, line=line, inlined=inlined,

@@ -44,6 +44,17 @@ class Tally:
         row.sectors += sectors * times
         row.sectors_ideal += sectors_ideal * times
 
+    def merge(self, other: Tally, times: int) -> None:
+        """Add another run's counts, `times` over."""
+        for index, row in other.rows.items():
+            counts = (row.execs, row.threads, row.shared, row.ideal, row.ncu, row.sectors, row.sectors_ideal)
+            self.add(index, counts, times)
+            self.widest(index, row.ways)
+        for index, reasons in other.reasons.items():
+            self.reasons.setdefault(index, set()).update(reasons)
+        for index, notes in other.notes.items():
+            self.notes.setdefault(index, set()).update(notes)
+
     def widest(self, index: int, ways: int) -> None:
         """Record an n-way request."""
         row = self.rows.setdefault(index, Row())

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bankcheck.banks import count_wavefronts
 from bankcheck.compiled import sass
 from bankcheck.compiled.operations import compile_step, new_slots
+from bankcheck.compiled.profile import Limits
 from bankcheck.compiled.results import UNKNOWN
 from bankcheck.compiled.values import Value
 from compiled.support import Built
@@ -135,7 +136,15 @@ def test_blocks(opcodes: Built) -> None:
     assert small.blocks_run == 5
     assert sum(row.threads for row in small.instructions if "STS" in row.sass) == 600
     large = opcodes.profile("by_block", "128", "100000", "2=12800000")
-    assert large.blocks_run == 16 and any("16 of 100000 blocks" in note for note in large.assumptions)
+    assert large.blocks_run == 4 and any("4 of 100000 blocks were run" in note for note in large.assumptions)
+    stores = [row for row in large.instructions if "STS" in row.sass]
+    assert {row.status for row in stores} == {"assumed"} and sum(row.threads for row in stores) == 12_800_000
+    cut = opcodes.profile("by_block", "128", "100000", "2=12799990")
+    assert sum(row.threads for row in cut.instructions if "STS" in row.sass) == 12_799_990, "the last block is cut off"
+    mixed = opcodes.profile("by_block", "128", "100000", "2=6400064")
+    assert any("counts are for these" in note for note in mixed.assumptions), "blocks of one kind differ"
+    chosen = opcodes.profile("by_block", "128", "100000", "2=12800000", limits=Limits(blocks=7))
+    assert chosen.blocks_run == 7 and sum(row.threads for row in chosen.instructions if "STS" in row.sass) == 7 * 128
 
 
 def test_spilled_addresses_stay_exact_or_unknown(opcodes: Built) -> None:
