@@ -62,6 +62,24 @@ def _multiply(a: Array, b: Array) -> Array:
         return _bits(_f32(a) * _f32(b))
 
 
+def _multiply_directed(rounding: str) -> Function:
+    """A product rounded toward zero (RZ), down (RM) or up (RP): exact in float64, then corrected by one step."""
+
+    def function(a: Array, b: Array) -> Array:
+        with np.errstate(all="ignore"):
+            exact = _f32(a).astype(_F64) * _f32(b).astype(_F64)
+            nearest = exact.astype(_F32)
+            if rounding == "RZ":
+                wrong, toward = np.abs(nearest.astype(_F64)) > np.abs(exact), _F32(0)
+            elif rounding == "RM":
+                wrong, toward = nearest.astype(_F64) > exact, _F32(-np.inf)
+            else:
+                wrong, toward = nearest.astype(_F64) < exact, _F32(np.inf)
+            return _bits(np.where(wrong, np.nextafter(nearest, toward), nearest))
+
+    return function
+
+
 def _multiply_add(a: Array, b: Array, c: Array) -> Array:
     """One rounding: the float64 sum is rounded to odd first, so that rounding it to float32 is right."""
     with np.errstate(all="ignore"):
@@ -105,6 +123,8 @@ def operation(opcode: str, modifiers: tuple[str, ...]) -> Function | None:
         return _reciprocal
     if opcode in ("FADD", "FMUL", "FFMA") and not names:
         return _PLAIN[opcode]
+    if opcode == "FMUL" and names in ({"RZ"}, {"RM"}, {"RP"}):
+        return _multiply_directed(names.pop())
     if opcode == "FSETP" and len(modifiers) >= 2:
         relation, combine = modifiers[0], next((m for m in modifiers if m in ("AND", "OR")), "")
         ordered = relation[:2] if relation.endswith("U") and len(relation) == 3 else relation

@@ -61,11 +61,14 @@ class Slots:
 
 
 def new_slots(lanes: int, constant: Callable[[int, int], tuple[int, bool]]) -> Slots:
-    """Slots for a run of `lanes` lanes: every register unknown, the zero registers zero, PT true."""
-    unknown = Value(np.zeros(lanes, np.uint32), np.full(lanes, -1, np.int32))
+    """Slots for a run of `lanes` lanes: registers zero, predicates unknown, PT true.
+
+    Nothing a compiled program does depends on what a register held before it was written; but it does write 16-bit
+    halves into such registers and mask the other half away later, which is followed only if that half is a number.
+    """
+    zero = Value(np.zeros(lanes, np.uint32))
     unset = Value(np.zeros(lanes, np.bool_), np.full(lanes, -1, np.int32))
-    values = [unknown] * sass.P + [unset] * (sass.REGISTERS - sass.P)
-    values[sass.RZ] = values[sass.URZ] = Value(np.zeros(lanes, np.uint32))
+    values = [zero] * sass.P + [unset] * (sass.REGISTERS - sass.P)
     values[sass.PT] = values[sass.UPT] = Value(np.ones(lanes, np.bool_))
     return Slots(lanes, values, constant, Unknowns(), {}, {})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -260,6 +261,16 @@ def test_bytes_and_bits(a: int, b: int, selector: int) -> None:
     assert _run("IABS R0,R1", registers)["R0"] == abs(_s32(a)) & M32
     assert _run("SGXT R0,R1,0x8", registers)["R0"] == ((a + 128) % 256 - 128) & M32
     assert _run("SGXT.U32 R0,R1,0xc", registers)["R0"] == a & 0xFFF
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.floats(width=32, min_value=2**-40, max_value=2**40), st.floats(width=32, min_value=2**-40, max_value=2**40))
+def test_directed_products(a: float, b: float) -> None:
+    """Rounded toward zero: the largest float32 that is not above the exact product."""
+    word, other = (int.from_bytes(struct.pack("<f", x), "little") for x in (a, b))
+    found = _run("FMUL.RZ R0,R1,R2", {"R1": word, "R2": other})["R0"]
+    low, high = (struct.unpack("<f", struct.pack("<I", found + step))[0] for step in (0, 1))
+    assert Fraction(low) <= Fraction(a) * Fraction(b) < Fraction(high)
 
 
 def test_an_opcode_that_is_not_modelled_is_never_guessed() -> None:
