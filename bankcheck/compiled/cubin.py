@@ -1,0 +1,198 @@
+"""What a cubin's ELF sections say about its kernels: parameters, launch bounds, constant banks.
+
+A cubin is a 64-bit little-endian ELF file. Facts about a kernel are (format, attribute, size, payload)
+records in the section `.nv.info.<kernel>`; attribute numbers are those `cuobjdump -elf` names.
+Everything here treats the file as hostile: every offset is checked before use.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from bankcheck.errors import BankcheckError
+
+_EM_CUDA = 190
+_SIZED_FORMAT = 0x04
+_PARAM_CBANK, _KPARAM_INFO, _MAX_THREADS, _REQNTID = 0x0A, 0x17, 0x05, 0x10
+_SHT_NOBITS, _SHT_RELA, _SHT_SYMTAB = 8, 4, 2
+_MAX_SECTIONS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One kernel parameter: where it lies in the parameter area, in bytes."""
+
+    position: int
+    offset_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """What the ELF says about one kernel. `parameter_base` is the constant-bank offset of parameter 0."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    parameter_base: int
+    required_block: tuple[int, int, int] | None
+    max_threads: tuple[int, int, int] | None
+    static_shared_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cubin:
+    """A parsed cubin: kernels by mangled name, initialised constant banks, addresses in bank 4 by offset."""
+
+    arch: str
+    kernels: dict[str, KernelFacts]
+    constant_banks: dict[tuple[int, str], bytes]
+    """(bank, kernel name or "") -> its bytes in the file."""
+    global_addresses: dict[int, str]
+    """Offset in constant bank 4 -> the symbol whose address the loader puts there."""
+    functions: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Function symbol -> (name of its text section without `.text.`, offset in it)."""
+    source_files: int = 0
+    """How many source files the line table names; 0 without line information."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    name: str
+    kind: int
+    data: bytes
+    size: int
+    info: int
+
+
+def is_cubin(data: bytes) -> bool:
+    """True for an ELF file made for a CUDA device."""
+    return data[:4] == b"\x7fELF" and len(data) >= 64 and struct.unpack_from("<H", data, 18)[0] == _EM_CUDA
+
+
+def read_cubin(data: bytes) -> Cubin:
+    """Parse a cubin. Raises `BankcheckError` when it is truncated, malformed or not a cubin."""
+    if not is_cubin(data):
+        raise BankcheckError("not a cubin: no CUDA ELF header")
+    try:
+        return _read(data)
+    except (struct.error, IndexError, UnicodeDecodeError, ValueError) as problem:
+        raise BankcheckError(f"the cubin is truncated or damaged ({problem})") from None
+
+
+def _read(data: bytes) -> Cubin:
+    sections = _sections(data)
+    by_name = {section.name: section for section in sections}
+    shared = {s.name.removeprefix(".nv.shared."): s.size for s in sections if s.name.startswith(".nv.shared.")}
+    kernels = {}
+    for section in sections:
+        if section.name.startswith(".nv.info."):
+            name = section.name.removeprefix(".nv.info.")
+            if f".text.{name}" in by_name and (facts := _kernel(name, section.data, shared.get(name, 0))):
+                kernels[name] = facts
+    banks = {}
+    for section in sections:
+        head, _, owner = section.name.removeprefix(".nv.constant").partition(".")
+        if section.name.startswith(".nv.constant") and head.isdecimal():
+            banks[(int(head), owner)] = section.data
+    symbols = _symbols(sections, by_name)
+    addresses = {}
+    if relocations := by_name.get(".rela.nv.constant4"):
+        for at in range(0, len(relocations.data) - 23, 24):
+            offset, info, addend = struct.unpack_from("<QQq", relocations.data, at)
+            name = symbols[info >> 32][0] if info >> 32 < len(symbols) else ""
+            addresses[offset] = f"{name}+{addend}" if addend else name
+    functions = {}
+    for name, section_index, value, kind in symbols:
+        if kind == 2 and 0 < section_index < len(sections) and sections[section_index].name.startswith(".text."):
+            functions[name] = (sections[section_index].name.removeprefix(".text."), value)
+    line_table = by_name.get(".debug_line")
+    return Cubin(_arch(data), kernels, banks, addresses, functions, _line_files(line_table.data if line_table else b""))
+
+
+def _arch(data: bytes) -> str:
+    """The architecture in the ELF flags: low byte on older toolkits, second byte from CUDA 13 (ABI version 8)."""
+    flags = struct.unpack_from("<I", data, 48)[0]
+    return f"sm_{(flags >> 8) & 0xFF if data[8] >= 8 else flags & 0xFF}"
+
+
+def _sections(data: bytes) -> list[_Section]:
+    table, count, names_index = struct.unpack_from("<Q", data, 40)[0], *struct.unpack_from("<HH", data, 60)
+    if not 0 < count < _MAX_SECTIONS or table + 64 * count > len(data):
+        raise ValueError("the section table lies outside the file")
+    raw = [struct.unpack_from("<IIQQQQIIQQ", data, table + 64 * index) for index in range(count)]
+
+    def content(index: int) -> bytes:
+        _, kind, _, _, offset, size, *_ = raw[index]
+        if kind == _SHT_NOBITS:
+            return b""
+        if offset + size > len(data):
+            raise ValueError("a section lies outside the file")
+        return data[offset : offset + size]
+
+    names = content(names_index)
+    return [_Section(_string(names, raw[i][0]), raw[i][1], content(i), raw[i][5], raw[i][7]) for i in range(count)]
+
+
+def _string(table: bytes, at: int) -> str:
+    end = table.find(b"\0", at)
+    if end < 0:
+        raise ValueError("an unterminated name")
+    return table[at:end].decode()
+
+
+def _symbols(sections: list[_Section], by_name: dict[str, _Section]) -> list[tuple[str, int, int, int]]:
+    """(name, section index, value, type) of every symbol, in table order."""
+    table, names = by_name.get(".symtab"), by_name.get(".strtab")
+    if table is None or names is None:
+        return []
+    found = []
+    for at in range(0, len(table.data) - 23, 24):
+        name, info, _, section, value, _ = struct.unpack_from("<IBBHQQ", table.data, at)
+        found.append((_string(names.data, name), section, value, info & 15))
+    return found
+
+
+def _kernel(name: str, info: bytes, static_shared_bytes: int) -> KernelFacts | None:
+    """The records of `.nv.info.<kernel>`; None for a function that takes no parameters area (not a kernel)."""
+    parameters: list[Parameter] = []
+    base, required, maximum = None, None, None
+    at = 0
+    while at + 4 <= len(info):
+        form, attribute, size = struct.unpack_from("<BBH", info, at)
+        at += 4
+        if form != _SIZED_FORMAT:
+            continue
+        payload = info[at : at + size]
+        at += size
+        if attribute == _KPARAM_INFO:
+            _, position, offset, packed = struct.unpack("<IHHI", payload)
+            parameters.append(Parameter(position, offset, packed >> 18))
+        elif attribute == _PARAM_CBANK:
+            base = struct.unpack_from("<IHH", payload)[1]
+        elif attribute == _REQNTID:
+            required = struct.unpack_from("<III", payload)
+        elif attribute == _MAX_THREADS:
+            maximum = struct.unpack_from("<III", payload)
+    if base is None:
+        return None
+    ordered = tuple(sorted(parameters, key=lambda parameter: parameter.position))
+    return KernelFacts(name, ordered, base, required, maximum, static_shared_bytes)
+
+
+def _line_files(line_table: bytes) -> int:
+    """How many files the DWARF 2-4 line table headers name (an upper bound of what instructions come from)."""
+    total = at = 0
+    while at + 15 < len(line_table):
+        length, version, header = struct.unpack_from("<IHI", line_table, at)
+        end = at + 4 + length
+        cursor = at + 10 + (5 if version < 4 else 6)
+        cursor += line_table[cursor - 1] - 1  # standard opcode lengths
+        while cursor < len(line_table) and line_table[cursor]:
+            cursor = line_table.index(b"\0", cursor) + 1
+        cursor += 1
+        while cursor < at + 10 + header and line_table[cursor]:
+            cursor = line_table.index(b"\0", cursor) + 4
+            total += 1
+        at = max(end, at + 15)
+    return total

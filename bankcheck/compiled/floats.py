@@ -1,0 +1,133 @@
+"""The float32 operations that address arithmetic uses: integer division by a variable, and scaled indices.
+
+Integer division is compiled to a reciprocal estimate that the following instructions correct, so the exact
+quotient comes out although `MUFU.RCP` here is the correctly rounded reciprocal and the hardware's is within 1 ulp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Function = Callable[..., Array | tuple[Array, ...]]
+_F32, _F64, _U32, _I32 = np.float32, np.float64, np.uint32, np.int32
+
+
+def _f32(bits: Array) -> NDArray[np.float32]:
+    return bits.view(_F32)
+
+
+def _bits(numbers: NDArray[np.float32]) -> Array:
+    return numbers.view(_U32)
+
+
+def _integer_to_float(signed: bool, upward: bool) -> Function:
+    def function(a: Array) -> Array:
+        exact = (a.view(_I32) if signed else a).astype(_F64)
+        rounded = exact.astype(_F32)
+        if upward:
+            rounded = np.where(rounded.astype(_F64) < exact, np.nextafter(rounded, _F32(np.inf)), rounded)
+        return _bits(rounded)
+
+    return function
+
+
+def _float_to_integer(signed: bool) -> Function:
+    low, high = (-(2**31), 2**31 - 1) if signed else (0, 2**32 - 1)
+
+    def function(a: Array) -> Array:
+        whole: Array = np.clip(np.nan_to_num(np.trunc(_f32(a).astype(_F64)), nan=0.0), low, high)
+        integers: Array = whole.astype(np.int64).astype(_U32)
+        return integers
+
+    return function
+
+
+def _reciprocal(a: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return _bits((_F64(1) / _f32(a).astype(_F64)).astype(_F32))
+
+
+def _add(a: Array, b: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return _bits(_f32(a) + _f32(b))
+
+
+def _multiply(a: Array, b: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return _bits(_f32(a) * _f32(b))
+
+
+def _multiply_directed(rounding: str) -> Function:
+    """A product rounded toward zero (RZ), down (RM) or up (RP): exact in float64, then corrected by one step."""
+
+    def function(a: Array, b: Array) -> Array:
+        with np.errstate(all="ignore"):
+            exact = _f32(a).astype(_F64) * _f32(b).astype(_F64)
+            nearest = exact.astype(_F32)
+            if rounding == "RZ":
+                wrong, toward = np.abs(nearest.astype(_F64)) > np.abs(exact), _F32(0)
+            elif rounding == "RM":
+                wrong, toward = nearest.astype(_F64) > exact, _F32(-np.inf)
+            else:
+                wrong, toward = nearest.astype(_F64) < exact, _F32(np.inf)
+            return _bits(np.where(wrong, np.nextafter(nearest, toward), nearest))
+
+    return function
+
+
+def _multiply_add(a: Array, b: Array, c: Array) -> Array:
+    """One rounding: the float64 sum is rounded to odd first, so that rounding it to float32 is right."""
+    with np.errstate(all="ignore"):
+        product, addend = _f32(a).astype(_F64) * _f32(b).astype(_F64), _f32(c).astype(_F64)
+        total = product + addend
+        other = total - product
+        error = (product - (total - other)) + (addend - other)
+        even = (total.view(np.uint64) & np.uint64(1)) == 0
+        nudged = np.nextafter(total, np.where(error > 0, np.inf, -np.inf))
+        return _bits(np.where((error != 0) & even & np.isfinite(total), nudged, total).astype(_F32))
+
+
+_PLAIN: dict[str, Function] = {"FADD": _add, "FMUL": _multiply, "FFMA": _multiply_add}
+_RELATIONS: dict[str, Function] = {
+    "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal, "EQ": np.equal, "NE": np.not_equal,
+}  # fmt: skip
+
+
+def _compare(relation: str, combine: str, unordered: bool) -> Function:
+    def function(a: Array, b: Array, joined: Array) -> tuple[Array, ...]:
+        x, y = _f32(a), _f32(b)
+        nan = np.isnan(x) | np.isnan(y)
+        result = _RELATIONS[relation](x, y)
+        result = (result | nan) if unordered else (result & ~nan)
+        join = np.logical_and if combine == "AND" else np.logical_or
+        return join(result, joined), join(~result, joined)
+
+    return function
+
+
+def operation(opcode: str, modifiers: tuple[str, ...]) -> Function | None:
+    """The function of a float opcode, or None for one that is not modelled (other rounding, other widths)."""
+    names = set(modifiers) - {"FTZ", "NTZ"}
+    if opcode == "I2F" and names <= {"U32", "S32", "RP"}:
+        return _integer_to_float("U32" not in names, "RP" in names)
+    if opcode == "I2FP" and names in ({"F32", "U32"}, {"F32", "S32"}):
+        return _integer_to_float("S32" in names, False)
+    if opcode == "F2I" and names in ({"U32", "TRUNC"}, {"TRUNC"}, {"S32", "TRUNC"}):
+        return _float_to_integer("U32" not in names)
+    if opcode == "MUFU" and names == {"RCP"}:
+        return _reciprocal
+    if opcode in ("FADD", "FMUL", "FFMA") and not names:
+        return _PLAIN[opcode]
+    if opcode == "FMUL" and names in ({"RZ"}, {"RM"}, {"RP"}):
+        return _multiply_directed(names.pop())
+    if opcode == "FSETP" and len(modifiers) >= 2:
+        relation, combine = modifiers[0], next((m for m in modifiers if m in ("AND", "OR")), "")
+        ordered = relation[:2] if relation.endswith("U") and len(relation) == 3 else relation
+        if combine and ordered in _RELATIONS and names == {relation, combine}:
+            return _compare(ordered, combine, relation != ordered or relation == "NE")
+    return None

@@ -1,0 +1,196 @@
+"""Profiles as text, JSON, GitHub annotations and SARIF."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import PurePath
+
+from bankcheck.compiled.names import split_signature
+from bankcheck.compiled.results import COMPUTED, UNKNOWN, KernelProfile, LineProfile, by_line, to_json
+
+Paint = Callable[[str, str], str]
+Totals = Callable[[str], int | None]
+Sources = Mapping[str, Sequence[str]]
+"""File name as recorded by the compiler -> its lines, for the files that could be read."""
+
+_HEAD = ("line", "requests", "wavefronts", "ideal", "excess", "n-way", "sectors", "ideal", "")
+_RED, _YELLOW, _BOLD, _DIM, _END = "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+def text(profiles: Iterable[KernelProfile], sources: Sources, *, sass: bool, color: bool, width: int) -> str:
+    """The report for a terminal: assumptions first, then a table by source line, or by instruction with `sass`."""
+    return "\n\n".join(_kernel(profile, sources, sass, color, width) for profile in profiles)
+
+
+def _kernel(profile: KernelProfile, sources: Sources, sass: bool, color: bool, width: int) -> str:
+    paint = _painter(color)
+    name = split_signature(profile.kernel)[0]
+    block, grid = (",".join(map(str, shape)) for shape in (profile.block, profile.grid))
+    lines = [paint(f"{name}", _BOLD) + f"  {profile.arch}  block {block}  grid {grid}"]
+    lines += [f"  assumed: {note}" for note in profile.assumptions]
+    rows = _sass_rows(profile, paint) if sass else _line_rows(profile, sources, paint)
+    if rows:
+        lines += _table([_HEAD, *(cells for cells, _ in rows)], [(), *(tail for _, tail in rows)], width, paint)
+    else:
+        lines.append("  no shared or global memory instruction")
+    lines += _totals(profile)
+    return "\n".join(lines)
+
+
+def _painter(color: bool) -> Paint:
+    return (lambda shown, style: f"{style}{shown}{_END}") if color else (lambda shown, style: shown)
+
+
+def _count(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}" if value else "-"
+
+
+def _line_rows(profile: KernelProfile, sources: Sources, paint: Paint) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    rows = []
+    for group in by_line(profile):
+        if not _ran(group):
+            continue
+        source = sources.get(group.source_file, ())
+        shown = source[group.line - 1].strip() if 0 < group.line <= len(source) else _opcodes(group)
+        place = f"{PurePath(group.source_file).name}:{group.line}" if group.line else "(no line)"
+        tail = tuple(f"{row.pc:#06x} {row.sass}: {row.reason}" for row in group.rows if row.reason)
+        tail = tuple(dict.fromkeys(row.split(": ", 1)[1] if len(group.rows) > 4 else row for row in tail))
+        rows.append((_cells(place, group.total, group.excess, group.ways, group.status, shown, paint), tail))
+    return rows
+
+
+def _ran(group: LineProfile) -> bool:
+    return group.status == UNKNOWN or bool(group.total("execs"))
+
+
+def _opcodes(group: LineProfile) -> str:
+    return " ".join(dict.fromkeys(row.sass.split()[1 if row.sass.startswith("@") else 0] for row in group.rows))
+
+
+def _sass_rows(profile: KernelProfile, paint: Paint) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    rows: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+    for row in profile.instructions:
+        place = f"{row.pc:#06x}" + (f":{row.line}" if row.line else "")
+        tail: tuple[str, ...] = (row.reason,) if row.reason else ()
+        if row.ncu_wavefronts is not None:
+            tail += (
+                f"Nsight Compute prints {row.ncu_wavefronts:,} wavefronts: its model differs from its counter here",
+            )
+        tail += tuple(f"inlined from {PurePath(file).name}:{line}" for file, line in row.inlined[1:])
+        rows.append(
+            (
+                _cells(place, partial(getattr, row), row.excess, row.ways, row.status, row.sass, paint),
+                tail,
+            )
+        )
+    return rows
+
+
+def _cells(
+    place: str, total: Totals, excess: int | None, ways: int, status: str, shown: str, paint: Paint
+) -> tuple[str, ...]:
+    mark = "" if status == COMPUTED else f"[{status}] "
+    shared = total("shared_wavefronts")
+    return (
+        place, _count(total("execs")), _count(shared), _count(total("shared_ideal")), _count(excess),
+        f"{ways}-way" if ways and status != UNKNOWN else "?" if status == UNKNOWN and shared is None else "-",
+        _count(total("global_sectors")), _count(total("global_ideal")), mark + shown,
+    )  # fmt: skip
+
+
+def _table(rows: list[tuple[str, ...]], tails: list[tuple[str, ...]], width: int, paint: Paint) -> list[str]:
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns[:-1]]
+    lines = []
+    for at, (cells, tail) in enumerate(zip(rows, tails, strict=True)):
+        left = cells[0].ljust(widths[0])
+        numbers = "  ".join(cell.rjust(size) for cell, size in zip(cells[1:-1], widths[1:], strict=True))
+        room = max(20, width - len(left) - len(numbers) - 6)
+        shown = "".join(char if char.isprintable() else " " for char in cells[-1])
+        shown = shown if len(shown) <= room else shown[: room - 3] + "..."
+        line = f"  {left}  {numbers}  {shown}".rstrip()
+        style = _DIM if at == 0 else _YELLOW if "[unknown]" in shown else _RED if cells[4] not in ("-", "?") else ""
+        lines.append(paint(line, style) if style else line)
+        lines += [paint(f"      {note}"[: max(width, 60)], _DIM) for note in tail[:4]]
+    return lines
+
+
+def _totals(profile: KernelProfile) -> list[str]:
+    known, every = profile.exact_share
+    wavefronts, ideal = profile.total("shared_wavefronts"), profile.total("shared_ideal")
+    lines = [
+        f"  shared: {wavefronts:,} wavefronts, ideal {ideal:,}, excess {wavefronts - ideal:,};"
+        f" global: {profile.total('global_sectors'):,} sectors, ideal {profile.total('global_ideal'):,}"
+    ]
+    if profile.total_ncu != wavefronts:
+        lines.append(f"  Nsight Compute prints {profile.total_ncu:,} shared wavefronts (its model, not its counter)")
+    share = f"{known} of {every} memory instructions are counted exactly for this launch"
+    lines.append(f"  {share}" + ("" if known == every else f"; totals leave out the {every - known} unknown"))
+    return lines
+
+
+def document(profiles: Iterable[KernelProfile]) -> str:
+    """The JSON document."""
+    return json.dumps(to_json(profiles), indent=1)
+
+
+def _findings(profiles: Iterable[KernelProfile]) -> list[tuple[str, LineProfile, str, str]]:
+    """(rule, line, level, message) of every line with excess or unknown counts."""
+    found = []
+    for profile in profiles:
+        name = split_signature(profile.kernel)[0]
+        for group in by_line(profile):
+            if group.excess:
+                message = (
+                    f"{name}: {group.total('shared_wavefronts'):,} shared-memory wavefronts where "
+                    f"{group.total('shared_ideal'):,} would do ({group.ways}-way)"
+                )
+                found.append(("bank-conflict", group, "warning", message))
+            if group.status == UNKNOWN:
+                reasons = "; ".join(dict.fromkeys(row.reason for row in group.rows if row.reason))
+                found.append(("not-analysed", group, "note", f"{name}: not counted: {reasons}"))
+    return found
+
+
+def _escaped(text_: str, *, property_: bool = False) -> str:
+    text_ = text_.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text_.replace(":", "%3A").replace(",", "%2C") if property_ else text_
+
+
+def github(profiles: Iterable[KernelProfile]) -> str:
+    """GitHub workflow annotations, one a line."""
+    lines = []
+    for rule, group, level, message in _findings(profiles):
+        kind = "notice" if level == "note" else level
+        place = f"file={_escaped(group.source_file, property_=True)},line={max(1, group.line)}"
+        lines.append(f"::{kind} {place},title={rule}::{_escaped(message)}")
+    return "\n".join(lines)
+
+
+def sarif(profiles: Iterable[KernelProfile], version: str) -> str:
+    """SARIF 2.1.0."""
+    results = []
+    for rule, group, level, message in _findings(profiles):
+        region = {"startLine": max(1, group.line)}
+        location = {"artifactLocation": {"uri": group.source_file or "unknown"}, "region": region}
+        results.append(
+            {
+                "ruleId": rule,
+                "level": level,
+                "message": {"text": message},
+                "locations": [{"physicalLocation": location}],
+            }
+        )
+    rules = [
+        {
+            "id": "bank-conflict",
+            "shortDescription": {"text": "shared-memory requests take more wavefronts than needed"},
+        },
+        {"id": "not-analysed", "shortDescription": {"text": "the traffic of an access is not known"}},
+    ]
+    driver = {"name": "bankcheck", "version": version, "rules": rules}
+    run = {"tool": {"driver": driver}, "results": results}
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=1)

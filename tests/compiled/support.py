@@ -1,0 +1,100 @@
+"""Builds the test kernels once per session; everything that needs the CUDA tools is skipped where they are missing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numpy")
+
+from bankcheck.compiled import compilers, disassembly, toolchain
+from bankcheck.compiled.cubin import Cubin, read_cubin
+from bankcheck.compiled.inputs import Build, load
+from bankcheck.compiled.launch import Options
+from bankcheck.compiled.profile import Limits, profile_cubin
+from bankcheck.compiled.results import KernelProfile
+
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory):
+    """No test reads or writes the user's cache."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("BANKCHECK_CACHE", str(tmp_path_factory.mktemp("cache")))
+    yield
+    patch.undo()
+
+
+class Built:
+    """A cubin and its disassembly."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.cubin: Cubin = read_cubin(data)
+        self.listing, self.inlining = toolchain.disassemble(data, self.cubin.source_files > 1, True)
+
+    def profile(
+        self, kernel: str, block: str, grid: str = "1", *arguments: str, smem: int = 0, limits: Limits | None = None
+    ) -> KernelProfile:
+        """The profile of the one kernel that matches."""
+        options = Options(block, grid, arguments, smem)
+        found = profile_cubin(self.cubin, self.listing, self.inlining, kernel, options, None, limits or Limits())
+        assert len(found) == 1, [profile.kernel for profile in found]
+        return found[0]
+
+    def function(self, kernel: str) -> disassembly.Function:
+        """The decoded code of the kernel with this mangled name."""
+        return disassembly.read_listing(self.listing, frozenset((kernel,)))[kernel]
+
+
+def need_tools() -> None:
+    """Skip the test where CUDA code cannot be compiled or disassembled."""
+    if toolchain.find_tool("nvdisasm") is None:
+        pytest.skip("nvdisasm is not installed (extra: compile)")
+    if toolchain.find_tool("nvcc") is None and compilers.find_library("nvrtc") is None:
+        pytest.skip("neither nvcc nor NVRTC is installed (extra: compile)")
+
+
+def build(path: Path, arch: str = "sm_90") -> Built:
+    """Compile a source file with whatever compiler there is."""
+    need_tools()
+    return Built(load(str(path), path.read_bytes(), Build(arch))[0].data)
+
+
+@pytest.fixture(scope="session")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """All measured kernels in one cubin: every case file in a namespace of its own, which leaves its code as it was."""
+    need_tools()
+    lines = [f"#include <{header}>" for header in ("cuda_fp16.h", "cuda_bf16.h", "mma.h", "cuda_pipeline.h")]
+    for source in sorted((DATA / "kernels").glob("*.cu")):
+        name = re.sub(r"\W", "_", source.stem)
+        lines += [f"namespace case_{name} {{", f'#include "{source.name}"', "}"]
+        macros = re.findall(r"^\s*#\s*define\s+(\w+)", source.read_text(), re.M)
+        lines += [f"#undef {macro}" for macro in macros]
+    folder = tmp_path_factory.mktemp("measured")
+    path = folder / "all.cu"
+    path.write_text("\n".join(lines) + "\n")
+    return Built(load(str(path), path.read_bytes(), Build("sm_90", options=(f"-I{DATA / 'kernels'}",)))[0].data)
+
+
+@pytest.fixture(scope="session", params=["sm_90", "sm_80"])
+def loops(request: pytest.FixtureRequest) -> Built:
+    """Kernels with loops, divergence and calls, for two architectures."""
+    return build(DATA / "loops.cu", request.param)
+
+
+@pytest.fixture(scope="session")
+def opcodes() -> Built:
+    """Kernels whose addresses are computed in Python too."""
+    return build(DATA / "opcodes.cu")
+
+
+def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """`bankcheck profile` in a process of its own."""
+    code = "import sys; from bankcheck.compiled.command import standalone; standalone()"
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)

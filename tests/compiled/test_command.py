@@ -1,0 +1,197 @@
+"""The command as a user sees it: reports, limits, comparisons, and what it says to bad input."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from bankcheck.compiled.containers import decompress_lz4, device_images
+from bankcheck.compiled.cubin import read_cubin
+from bankcheck.compiled.names import choose_kernels, normal_name, split_signature
+from bankcheck.compiled.source import blank_host_code, read_source
+from bankcheck.errors import BankcheckError
+from compiled.support import DATA, Built, run_command
+
+XOR = DATA / "kernels" / "xor-transpose.cu"
+
+
+@pytest.fixture(scope="module")
+def cubin(opcodes: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("command") / "opcodes.cubin"
+    path.write_bytes(opcodes.data)
+    return path
+
+
+def test_source_to_report() -> None:
+    found = run_command(str(XOR), "--block", "32,32", "--grid", "1", "--arg", "n=64")
+    assert found.returncode == 0, found.stderr
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith("tx  sm_90  block 32,32,1  grid 1,1,1")
+    assert lines[1].strip().startswith("assumed: pointers"), "assumptions come first"
+    row = next(line for line in lines if "xor-transpose.cu:3" in line)
+    assert "32-way" in row or "1-way" in row
+    assert lines[-1].strip() == "4 of 4 memory instructions are counted exactly for this launch"
+
+
+def test_json_fields(cubin: Path) -> None:
+    found = run_command(str(cubin), "--kernel", "generic_pointer", "--block", "64", "--arg", "1=1", "--format", "json")
+    document = json.loads(found.stdout)
+    (kernel,) = document["kernels"]
+    assert kernel["assumptions"] and kernel["memory_instructions"] == kernel["memory_instructions_known"]
+    names = "kernel pc sass source_file line execs shared_wavefronts shared_ideal global_sectors global_ideal status"
+    for row in kernel["instructions"]:
+        assert set(names.split()) <= set(row)
+
+
+def test_unknown_is_null_in_json_and_said_in_text(cubin: Path) -> None:
+    arguments = (str(cubin), "--kernel", "uniform_data", "--block", "32")
+    rows = json.loads(run_command(*arguments, "--format", "json").stdout)["kernels"][0]["instructions"]
+    (unknown,) = [row for row in rows if row["status"] == "unknown"]
+    assert unknown["shared_wavefronts"] is None and "data" in unknown["reason"]
+    text = run_command(*arguments).stdout
+    assert "[unknown]" in text and "the address depends on data" in text and "totals leave out the 1 unknown" in text
+
+
+def test_check(cubin: Path) -> None:
+    arguments = (str(cubin), "--kernel", "generic_pointer", "--block", "64", "--arg", "1=1")
+    assert run_command(*arguments, "--check", "excess<=2").returncode == 0
+    failed = run_command(*arguments, "--check", "ways<=1")
+    assert failed.returncode == 1 and "ways is 2, limit ways<=1" in failed.stderr
+    undecided = run_command(str(cubin), "--kernel", "uniform_data", "--block", "32", "--check", "excess<=100")
+    assert undecided.returncode == 1 and "is unknown" in undecided.stderr
+    wrong = run_command(*arguments, "--check", "beauty<=3")
+    assert wrong.returncode == 2 and "--check needs QUANTITY<=NUMBER" in wrong.stderr
+
+
+def test_diff(tmp_path: Path) -> None:
+    source = XOR.read_text()
+    plain = tmp_path / "xor-transpose.cu"
+    plain.write_text(source.replace("threadIdx.x ^ threadIdx.y", "threadIdx.y"))
+    worse = run_command(str(plain), "--diff", str(XOR), "--block", "32,32", "--arg", "n=64")
+    assert worse.returncode == 1 and "->" in worse.stdout
+    better = run_command(str(XOR), "--diff", str(plain), "--block", "32,32", "--arg", "n=64")
+    assert better.returncode == 0
+    same = run_command(str(XOR), "--diff", str(XOR), "--block", "32,32", "--arg", "n=64")
+    assert same.returncode == 0 and same.stdout.strip() == "tx: no change"
+
+
+def test_github_and_sarif(cubin: Path) -> None:
+    arguments = (str(cubin), "--kernel", "generic_pointer", "--block", "64", "--arg", "1=1")
+    assert run_command(*arguments, "--format", "github").stdout.startswith("::warning file=")
+    sarif = json.loads(run_command(*arguments, "--format", "sarif").stdout)
+    assert sarif["version"] == "2.1.0" and sarif["runs"][0]["results"][0]["ruleId"] == "bank-conflict"
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (("--kernel", "absent"), "no kernel matches 'absent'"),
+        (("--kernel", "("), "no regular expression"),
+        (("--block", "2000"), "too large"),
+        (("--block", "x"), "is not a shape"),
+        (("--arg", "77=1"), "no such parameter"),
+        (("--arg", "1=1e9"), "is not a 64-bit whole number"),
+        (("--arch", "sm_80"), "is for sm_90, not for sm_80"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_2(cubin: Path, extra: tuple[str, ...], message: str) -> None:
+    found = run_command(str(cubin), *([] if "--kernel" in extra else ["--kernel", "generic_pointer"]), *extra)
+    assert found.returncode == 2 and message in found.stderr, found.stderr
+    assert "Traceback" not in found.stderr and not found.stdout
+
+
+def test_damaged_files(cubin: Path, tmp_path: Path) -> None:
+    data = cubin.read_bytes()
+    for size in (0, 3, 64, 200, len(data) // 2, len(data) - 10):
+        path = tmp_path / "cut.cubin"
+        path.write_bytes(data[:size])
+        found = run_command(str(path))
+        assert found.returncode == 2 and found.stderr.startswith("error: ") and "Traceback" not in found.stderr
+    (tmp_path / "notes.txt").write_text("not device code")
+    found = run_command(str(tmp_path / "notes.txt"))
+    assert found.returncode == 2 and "is no cubin, PTX, CUDA source or program with device code" in found.stderr
+
+
+def test_every_byte_of_the_headers_may_be_wrong(opcodes: Built) -> None:
+    """A cubin with damaged headers is refused, or read; it never raises anything but `BankcheckError`."""
+    data = bytearray(opcodes.data)
+    table = struct.unpack_from("<Q", data, 40)[0]
+    for at in (*range(16, 64), *range(table, min(table + 640, len(data)), 3)):
+        broken = bytearray(data)
+        broken[at] ^= 0xFF
+        try:
+            read_cubin(bytes(broken))
+        except BankcheckError as problem:
+            assert "\n" not in problem.render()
+
+
+def test_source_that_does_not_compile(tmp_path: Path) -> None:
+    path = tmp_path / "bad.cu"
+    path.write_text("__global__ void k(int* p) { p[0] = undeclared; }\n")
+    found = run_command(str(path))
+    assert found.returncode == 2 and "undeclared" in found.stderr and "Traceback" not in found.stderr
+
+
+def test_ptx(tmp_path: Path) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n.reqntid 64,1,1\n{\n"
+        ".shared .align 4 .b8 s[8192];\n.reg .u32 %r<4>;\nmov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 4;\nmov.u32 %r3, s;\n"
+        "add.u32 %r2, %r2, %r3;\nst.volatile.shared.u32 [%r2], %r1;\nret;\n}\n"
+    )
+    found = run_command(str(path), "--check", "ways<=3")
+    assert found.returncode == 1 and "ways is 4" in found.stderr, found.stderr
+    assert "sm_80 follows the rules measured on sm_90" in found.stdout and "block 64,1,1" in found.stdout
+
+
+def test_fat_binaries(opcodes: Built) -> None:
+    """Uncompressed entries are found wherever the fat binary is; LZ4 blocks are unpacked; damage is an error."""
+    body = opcodes.data + bytes(-len(opcodes.data) % 8)
+    entry = struct.pack("<HHIQ", 2, 0x101, 64, len(body)) + bytes(48)
+    fat = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry) + len(body)) + entry + body
+    images = device_images(b"\x7fELF host code" + fat + b"more")
+    assert [image[: len(opcodes.data)] for image in images] == [opcodes.data]
+    assert decompress_lz4(bytes([0x45, 97, 98, 99, 100, 4, 0, 0x10, 33]), 14) == b"abcdabcdabcda!"
+    with pytest.raises(BankcheckError):
+        decompress_lz4(bytes([0x0F, 1, 0]), 100)
+
+
+def test_kernel_names() -> None:
+    assert split_signature("void ns::k<int, (2)>(int const*, float)") == ("ns::k<int, (2)>", ("int const*", "float"))
+    assert normal_name("void k<(int)3, (bool)1>(const T1 *)") == normal_name("void k<3, true>(int const*)") == "k<3,1>"
+    names = ["_Z1kILi1EEvPf", "_Z1kILi2EEvPf", "plain"]
+    assert choose_kernels("plain", names) == ["plain"]
+    assert choose_kernels("k<2>", names) in (["_Z1kILi2EEvPf"],)
+    assert choose_kernels("k", names) == names[:2]
+    assert choose_kernels(None, names) == sorted(names)
+
+
+def test_source_scan() -> None:
+    text = """
+    template <int N> __global__ void __launch_bounds__(N) k(const float* from, /* size, */ int n = 3) { }
+    __global__ void plain(float (*x)[3]) {}
+    int main() { k<128><<<1, 128>>>(p, 4); k < 64 ><<<1, 64>>>(p, 4); }
+    """
+    facts = read_source(text)
+    assert facts.parameters["k"] == ("from", "n") and facts.instances["k"] == ("k<128>", "k< 64 >")
+    assert facts.templates == {"k"} and facts.shapes["k"] == ("1", "128")
+    other = read_source("__global__ void f(int n) {}\nvoid g() { dim3 block(32, 8); f<<<dim3(4, 2), block>>>(3); }")
+    assert other.shapes == {"f": ("4,2", "32,8")}
+    blanked = blank_host_code(text)
+    assert "main" not in blanked and "__global__ void plain" in blanked and blanked.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(("kernel", "ways"), [("swizzled", 1), ("plain", 8)])
+def test_library_code_is_shown_at_the_users_line(kernel: str, ways: int) -> None:
+    """The access is in a header's template; the report names the line of the file that uses it, and the way there."""
+    source = DATA / "swizzled.cu"
+    found = run_command(str(source), "--kernel", kernel, "--block", "64", "--format", "json")
+    rows = json.loads(found.stdout)["kernels"][0]["instructions"]
+    (store,) = [row for row in rows if row["sass"].startswith("STS.128")]
+    text = source.read_text().splitlines()
+    assert store["ways"] == ways and store["status"] == "computed"
+    assert Path(store["source_file"]).name == "swizzled.cu" and "tile.store" in text[store["line"] - 1]
+    assert Path(store["inlined"][0]["file"]).name == "tile.hpp" and "fill<" in text[store["inlined"][-1]["line"] - 1]
