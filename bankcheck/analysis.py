@@ -11,13 +11,13 @@ from typing import Any
 
 from bankcheck.access import Access, read_access
 from bankcheck.banks import Traffic, count_wavefronts
+from bankcheck.boxes import Box, Effort, Unknown
 from bankcheck.conditions import Cell, describe
 from bankcheck.ctype import name_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.options import options_from
 from bankcheck.proof import Outcome, Proof, prove
 from bankcheck.sectors import Sectors, count_sectors
-from bankcheck.symbolic import Box, Effort, Unknown
 from bankcheck.warps import domain_of, enumerate_points, lane_offsets, symbolic_request, with_sums_as_unknowns
 
 MAX_SAMPLES = 32

@@ -19,6 +19,7 @@ COMMANDS = {
     "count": "bankcheck.commands.count",
     "ldmatrix": "bankcheck.commands.ldmatrix",
     "verify": "bankcheck.commands.verify",
+    "profile": "bankcheck.commands.profile",
 }
 """Each command's module; it is imported only when the command is used, and holds it as `command`."""
 

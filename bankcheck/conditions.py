@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import gcd, lcm, prod
 
-from bankcheck.symbolic import Box, Unknown
+from bankcheck.boxes import Box, Unknown
 
 MAX_LISTED = 8
 MAX_SETS = 300

@@ -13,12 +13,12 @@ from bankcheck import ctype as types
 from bankcheck.access import read_access
 from bankcheck.analysis import Analysis, analyze_access
 from bankcheck.banks import Traffic, count_wavefronts
+from bankcheck.boxes import Effort
 from bankcheck.ctype import name_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import ROW_BYTES
 from bankcheck.layout import Swizzle
 from bankcheck.options import Options
-from bankcheck.symbolic import Effort
 from bankcheck.warps import lane_offsets
 
 MAX_SWIZZLE_BITS = 5

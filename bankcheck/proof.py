@@ -19,10 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bankcheck import poly
+from bankcheck.boxes import Box, Effort, Split, Undecided, cut
 from bankcheck.expr import Evaluator, Lanes, Node, Op, Symbol, Undefined, symbols_of
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
 from bankcheck.poly import Number, Poly
-from bankcheck.symbolic import Box, BoxArithmetic, Effort, Split, Undecided, cut
+from bankcheck.symbolic import BoxArithmetic
 
 NO_WRAP = "unsigned index arithmetic does not wrap past 2^32"
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from bankcheck import expr
 from bankcheck.access import Access
+from bankcheck.boxes import Box, Unknown
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Evaluator, Lanes, Node, Op, Symbol, Undefined
 from bankcheck.hardware import SECTOR_BYTES, WARP_LANES
 from bankcheck.launch import LANE_NAMES, Block
 from bankcheck.proof import Outcome, Request, bank_request
-from bankcheck.symbolic import Box, Unknown
 
 MAX_POINTS = 20_000
 MAX_ADDRESS = 1 << 20

@@ -21,7 +21,7 @@ from bankcheck.compiled.launch import Options
 from bankcheck.compiled.profile import profile_cubin
 
 DATA = Path(__file__).parent / "compiled" / "data"
-COMMAND = [sys.executable, "-c", "from bankcheck.compiled.command import standalone; standalone()"]
+COMMAND = [sys.executable, "-m", "bankcheck", "profile"]
 CASES = [
     (DATA / "loops.cu", "tiled", "256", ("0=128", "1=4096")),
     (DATA / "kernels" / "sgemm-v2-f4-reads.cu", "frag<4>", "16,16", ()),

@@ -16,7 +16,8 @@ MAX_LINES = 400
 RANKS = [
     {"errors"},
     {"hardware", "expr", "poly"},
-    {"banks", "layout", "ctype", "sectors", "symbolic", "launch", "syntax"},
+    {"banks", "layout", "ctype", "sectors", "boxes", "launch", "syntax"},
+    {"symbolic"},
     {"trace", "proof", "conditions", "options", "places", "algebra"},
     {"lower"},
     {"declare", "matrix"},
@@ -24,8 +25,8 @@ RANKS = [
     {"access"},
     {"warps"},
     {"analysis"},
-    {"fixes", "verify"},
-    {"report", "verify"},
+    {"fixes", "verify", "compiled"},
+    {"report"},
     {"commands"},
     {"cli"},
     {"__main__", "__init__"},
@@ -41,6 +42,7 @@ LIBRARIES = {
     "tree_sitter_cuda": {"syntax"},
     "sympy": {"algebra"},
     "cupy": {"verify.device"},
+    "numpy": {"compiled"},
 }
 """Third-party imports, and the only modules (or packages) that may have them."""
 

@@ -15,10 +15,10 @@ from strategies import UNKNOWNS, indices
 from bankcheck import analyze
 from bankcheck.access import read_access
 from bankcheck.analysis import _counted
+from bankcheck.boxes import Box, Unknown
 from bankcheck.errors import BankcheckError
 from bankcheck.options import options_from
 from bankcheck.proof import prove
-from bankcheck.symbolic import Box, Unknown
 from bankcheck.warps import domain_of, lane_offsets, symbolic_request
 
 LIMIT = 1 << 20

@@ -96,5 +96,5 @@ def opcodes() -> Built:
 
 def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`bankcheck profile` in a process of its own."""
-    code = "import sys; from bankcheck.compiled.command import standalone; standalone()"
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-m", "bankcheck", "profile", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)

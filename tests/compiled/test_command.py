@@ -109,7 +109,9 @@ def test_damaged_files(cubin: Path, tmp_path: Path) -> None:
         path = tmp_path / "cut.cubin"
         path.write_bytes(data[:size])
         found = run_command(str(path))
-        assert found.returncode == 2 and found.stderr.startswith("error: ") and "Traceback" not in found.stderr
+        assert (
+            found.returncode == 2 and found.stderr.startswith("bankcheck: error: ") and "Traceback" not in found.stderr
+        )
     (tmp_path / "notes.txt").write_text("not device code")
     found = run_command(str(tmp_path / "notes.txt"))
     assert found.returncode == 2 and "is no cubin, PTX, CUDA source or program with device code" in found.stderr

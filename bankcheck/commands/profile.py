@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 import os
 import shutil
 import sys
-import threading
 from pathlib import Path
 
 import click
 
 from bankcheck import __version__
 from bankcheck.compiled import report
-from bankcheck.compiled.inputs import Build, Input, load, read_file
+from bankcheck.compiled.files import profile_file
+from bankcheck.compiled.inputs import Build
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.limits import changes, diff_text, excess_grew, parse_check
-from bankcheck.compiled.names import choose_kernels
-from bankcheck.compiled.results import KernelProfile, from_json, to_json
-from bankcheck.compiled.toolchain import cached, content_key, disassemble, store
-from bankcheck.errors import BankcheckError
+from bankcheck.compiled.results import KernelProfile
 
 _FORMATS = ("text", "json", "github", "sarif")
 
@@ -44,11 +39,11 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option("--diff", "old", type=click.Path(exists=True, dir_okay=False), metavar="OLD",
               help="Compare with another build of the kernel; exit 1 if excess grew.")  # fmt: skip
 @click.option("--no-cache", is_flag=True, help="Compile, disassemble and execute again.")
-def profile(
+def command(
     file: str, kernel: str | None, block: str, grid: str, arguments: tuple[str, ...], smem: int, arch: str, blocks: int,
     nvcc: str | None, sass: bool, form: str, checks: tuple[str, ...], allow_unknown: bool, old: str | None,
     no_cache: bool,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Count shared-memory wavefronts and global sectors of a compiled kernel, as Nsight Compute would, without a GPU.
 
     FILE is a cubin, a fat binary or executable, PTX, or CUDA source.
@@ -69,8 +64,7 @@ def profile(
             if message := limit.judge(item, allow_unknown):
                 click.echo(message, err=True)
                 status = 1
-    if status:
-        raise click.exceptions.Exit(status)
+    return status
 
 
 def _shown(profiles: list[KernelProfile], form: str, sass: bool) -> str:
@@ -96,48 +90,3 @@ def _sources(profiles: list[KernelProfile]) -> dict[str, list[str]]:
         except OSError:
             continue
     return found
-
-
-def profile_file(path: str, build: Build, options: Options, blocks: int = 0) -> list[KernelProfile]:
-    """Profile the kernels of a file, from the cache if nothing changed. Raises `BankcheckError`."""
-    items = load(path, read_file(path), build)
-    if len(items) > 1:
-        # A program has one image for each of its source files: most of them do not have the kernel.
-        every = [name for item in items for name in item.cubin.kernels]
-        chosen = set(choose_kernels(build.kernel, every))
-        items = [item for item in items if chosen & item.cubin.kernels.keys()] or items[:1]
-    return [found for item in items for found in _profile_image(item, build, options, blocks)]
-
-
-def _profile_image(item: Input, build: Build, options: Options, blocks: int) -> list[KernelProfile]:
-    key = content_key("profile-1", _code_version(), item.data, repr((build.kernel, options, blocks, item.facts)))
-    if build.use_cache and (known := cached(key)) is not None:
-        try:
-            return from_json(json.loads(known))
-        except (ValueError, KeyError, TypeError):
-            pass  # written by something else: make it again
-    # numpy is loaded while nvdisasm runs.
-    threading.Thread(target=importlib.import_module, args=("bankcheck.compiled.profile",), daemon=True).start()
-    listing, inlining = disassemble(item.data, item.cubin.source_files > 1, build.use_cache)
-    from bankcheck.compiled.profile import Limits, profile_cubin  # imports numpy
-
-    profiles = profile_cubin(item.cubin, listing, inlining, build.kernel, options, item.facts, Limits(blocks))
-    if build.use_cache:
-        store(key, json.dumps(to_json(profiles)).encode())
-    return profiles
-
-
-def _code_version() -> str:
-    """Changes whenever this package's code does."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return __version__ + repr([(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files])
-
-
-def standalone() -> None:
-    """Run the command by itself, with bankcheck's exit codes."""
-    arguments = sys.argv[2:] if sys.argv[1:2] == ["profile"] else sys.argv[1:]
-    try:
-        profile.main(args=arguments, prog_name="bankcheck profile", standalone_mode=True)
-    except BankcheckError as problem:
-        click.echo(f"error: {problem.render()}", err=True)
-        sys.exit(2)

@@ -1,0 +1,50 @@
+"""A file to profiles, from the cache where nothing changed."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import threading
+from pathlib import Path
+
+from bankcheck import __version__
+from bankcheck.compiled.inputs import Build, Input, load, read_file
+from bankcheck.compiled.launch import Options
+from bankcheck.compiled.names import choose_kernels
+from bankcheck.compiled.results import KernelProfile, from_json, to_json
+from bankcheck.compiled.toolchain import cached, content_key, disassemble, store
+
+
+def profile_file(path: str, build: Build, options: Options, blocks: int = 0) -> list[KernelProfile]:
+    """Profile the kernels of a file, from the cache if nothing changed. Raises `BankcheckError`."""
+    items = load(path, read_file(path), build)
+    if len(items) > 1:
+        # A program has one image for each of its source files: most of them do not have the kernel.
+        every = [name for item in items for name in item.cubin.kernels]
+        chosen = set(choose_kernels(build.kernel, every))
+        items = [item for item in items if chosen & item.cubin.kernels.keys()] or items[:1]
+    return [found for item in items for found in _profile_image(item, build, options, blocks)]
+
+
+def _profile_image(item: Input, build: Build, options: Options, blocks: int) -> list[KernelProfile]:
+    key = content_key("profile-1", _code_version(), item.data, repr((build.kernel, options, blocks, item.facts)))
+    if build.use_cache and (known := cached(key)) is not None:
+        try:
+            return from_json(json.loads(known))
+        except (ValueError, KeyError, TypeError):
+            pass  # written by something else: make it again
+    # numpy is loaded while nvdisasm runs.
+    threading.Thread(target=importlib.import_module, args=("bankcheck.compiled.profile",), daemon=True).start()
+    listing, inlining = disassemble(item.data, item.cubin.source_files > 1, build.use_cache)
+    from bankcheck.compiled.profile import Limits, profile_cubin  # imports numpy
+
+    profiles = profile_cubin(item.cubin, listing, inlining, build.kernel, options, item.facts, Limits(blocks))
+    if build.use_cache:
+        store(key, json.dumps(to_json(profiles)).encode())
+    return profiles
+
+
+def _code_version() -> str:
+    """Changes whenever this package's code does."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return __version__ + repr([(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files])
