@@ -112,8 +112,10 @@ def _assigned(target: Tree, op: str | None, lowering: Lowering) -> tuple[Tree, s
     operator = target.child_by_field_name("operator")
     if operator is not None and operator.type != "=" and op is None:
         raise lowering.error(f"'{operator.type}' is a load and a store: choose with --op load or --op store", target)
-    left = target.child_by_field_name("left")
-    assert left is not None
+    left, right = target.child_by_field_name("left"), target.child_by_field_name("right")
+    assert left is not None and right is not None
+    if op is None and isinstance(lowering.entity(right), Place):
+        raise lowering.error("both sides access memory: analyse one of them, such as this load", right)
     return left, op or "store"
 
 

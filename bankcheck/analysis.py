@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
+from bankcheck import expr
 from bankcheck.access import Access, read_access
 from bankcheck.banks import Traffic, count_wavefronts
-from bankcheck.boxes import Box, Effort, Unknown
+from bankcheck.boxes import Box, Effort
 from bankcheck.conditions import Cell, describe
 from bankcheck.ctype import name_of, size_of
 from bankcheck.errors import BankcheckError
@@ -20,10 +21,10 @@ from bankcheck.proof import Outcome, Proof, prove
 from bankcheck.sectors import Sectors, count_sectors
 from bankcheck.warps import domain_of, enumerate_points, lane_offsets, symbolic_request, with_sums_as_unknowns
 
-MAX_SAMPLES = 32
-"""Values of each unknown that are tried where no proof is found, as long as they are few points altogether."""
+SAMPLES = (1, 32, 0, 33, 2, 31, 48, 4, 8, 16, 64, 3, -1, 24, 5, 40, 96, 7, 12, 128, 6, 63, -32, 17, 9, 10, 20, 28, 127)
+"""Values of an unknown that are tried where no proof is found, the telling ones first."""
 MAX_TRIED = 512
-"""Points that are tried where no proof is found."""
+"""Combinations of sampled values, warps and ranges that are tried then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,22 +128,36 @@ def analyze(expression: str, **options: Any) -> Analysis:
 
 def analyze_access(access: Access, effort: Effort | None = None) -> Analysis:
     """Analyse an access that has been read already; `effort` bounds the work of a proof."""
+    unknown = next(expr.unknowns_of(access.offset_bytes, access.where), None)
+    if unknown is not None:
+        case = Case("", None, True, f"not analysed: {unknown.reason}", {})
+        return Analysis(access, (case,), "not analysed", (), "", tuple(access.free_symbols))
+    found = covered(access, effort or Effort())
+    return found if isinstance(found, Analysis) else _sampled(access, found)
+
+
+def covered(access: Access, effort: Effort) -> Analysis | str:
+    """The analysis for all values of the unknowns, or the reason why there is none."""
     symbols, domain = access.free_symbols, domain_of(access)
     if not symbols:
         outcomes = list(enumerate_points(access, domain))
-        return Analysis(access, _cases(access, outcomes, domain, strict=True), "computed", (), "", ())
-    proof = _proof(access, domain, effort or Effort())
-    if not proof.failure:
-        cases = _cases(access, proof.outcomes, domain, strict=False)
-        access = replace(access, assumptions=(*access.assumptions, *proof.assumptions))
-        return Analysis(access, cases, "proved", tuple(proof.laws), "", tuple(symbols))
+        return Analysis(access, _cases(access, outcomes, domain), "computed", (), "", ())
+    proof = _proof(access, domain, effort)
+    if proof.failure:
+        return proof.failure
+    access = replace(access, assumptions=(*access.assumptions, *proof.assumptions))
+    return Analysis(access, _cases(access, proof.outcomes, domain), "proved", tuple(proof.laws), "", tuple(symbols))
+
+
+def _sampled(access: Access, failure: str) -> Analysis:
+    """The analysis for some values only, which is no proof."""
+    symbols, domain = access.free_symbols, domain_of(access)
     others = prod(known.count for name, known in domain.items() if name not in symbols and name != access.base)
-    samples = max(2, min(MAX_SAMPLES, int((MAX_TRIED / others) ** (1 / len(symbols)))))
-    tried = {name: Unknown(0, samples - 1) for name in symbols}
-    domain = {**domain, **tried}
-    cases = _cases(access, list(enumerate_points(access, domain)), domain, strict=False)
-    values = ", ".join(f"{name} = {known.low}..{known.high}" for name, known in tried.items())
-    return Analysis(access, cases, "computed", (), f"{proof.failure}; only {values} were tried", tuple(symbols))
+    size = max(2, min(len(SAMPLES), int((MAX_TRIED / others) ** (1 / len(symbols)))))
+    tried = {name: [v for v in SAMPLES if domain[name].low <= v <= domain[name].high][:size] for name in symbols}
+    cases = _cases(access, list(enumerate_points(access, domain, tried)), domain, sampled=True)
+    values = "; ".join(f"{name} in {', '.join(map(str, sorted(chosen)))}" for name, chosen in tried.items())
+    return Analysis(access, cases, "computed", (), f"{failure}; tried {values}", tuple(symbols))
 
 
 def _proof(access: Access, domain: Box, effort: Effort) -> Proof:
@@ -151,25 +166,26 @@ def _proof(access: Access, domain: Box, effort: Effort) -> Proof:
     simpler = with_sums_as_unknowns(request)
     if simpler is not None:
         proof = prove(simpler[0], {**domain, **simpler[1]}, effort)
-        if not proof.failure and len({_key(_counted(access, outcome)) for outcome in proof.outcomes}) == 1:
+        alike = {_key(_counted(access, outcome)) for outcome in proof.outcomes}
+        if not proof.failure and len(alike) == 1 and all(outcome.exact for outcome in proof.outcomes):
             point = {name: known.nearest_zero() for name, known in domain.items()}
             offsets, undefined = lane_offsets(access, point)
             if not undefined and any(offset is not None for offset in offsets):
                 whole = Outcome(domain, tuple(None if at is None else at + point[access.base] for at in offsets))
-                return replace(proof, outcomes=[replace(whole, exact=proof.outcomes[0].exact)])
+                return replace(proof, outcomes=[whole])
     return prove(request, domain, effort)
 
 
-def _cases(access: Access, outcomes: list[Outcome], domain: Box, strict: bool) -> tuple[Case, ...]:
+def _cases(access: Access, outcomes: list[Outcome], domain: Box, sampled: bool = False) -> tuple[Case, ...]:
     """Outcomes with the same count become one case, described by the values that lead to it.
 
-    `strict`: everything is known, so an access that would fault or leave its array is the user's error.
+    Where nothing is unknown, an access that would fault or leave its array is the user's error.
     """
     cells: list[Cell] = []
     samples: dict[tuple[object, ...], Case] = {}
     for outcome in outcomes:
         case = _counted(access, outcome)
-        if strict:
+        if not access.free_symbols:
             _check(access, case, outcome)
         key = _key(case)
         cells.append(Cell(outcome.box, key))
@@ -177,11 +193,14 @@ def _cases(access: Access, outcomes: list[Outcome], domain: Box, strict: bool) -
             samples[key] = case
     if all(case.fault for case in samples.values()):
         raise BankcheckError(next(iter(samples.values())).fault, access.text, (0, len(access.text)))
-    texts = describe(cells, domain)
-    cases = [
-        replace(case, when=texts[key]) for key, case in samples.items() if not _is_empty(case) or len(samples) == 1
-    ]
+    texts = {key: _example(case) for key, case in samples.items()} if sampled else describe(cells, domain)
+    kept = {key: case for key, case in samples.items() if not _is_empty(case)} or samples
+    cases = [replace(case, when=texts[key] if len(kept) > 1 else "") for key, case in kept.items()]
     return tuple(sorted(cases, key=lambda c: (-(c.excess or 0), -(c.wavefronts or 0), bool(c.fault))))
+
+
+def _example(case: Case) -> str:
+    return "such as " + ", ".join(f"{name} = {v}" for name, v in case.values.items() if not name.startswith("&"))
 
 
 def _key(case: Case) -> tuple[object, ...]:

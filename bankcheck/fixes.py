@@ -6,17 +6,17 @@ then gives the count that is printed. Padding keeps the access's alignment: 16-b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bankcheck import ctype as types
 from bankcheck.access import read_access
-from bankcheck.analysis import Analysis, analyze_access
+from bankcheck.analysis import Analysis, covered
 from bankcheck.banks import Traffic, count_wavefronts
 from bankcheck.boxes import Effort
 from bankcheck.ctype import name_of, size_of
 from bankcheck.errors import BankcheckError
-from bankcheck.hardware import ROW_BYTES
+from bankcheck.hardware import ROW_BYTES, Rule
 from bankcheck.layout import Swizzle
 from bankcheck.options import Options
 from bankcheck.warps import lane_offsets
@@ -71,12 +71,18 @@ def _sample(analysis: Analysis, options: Options) -> list[int | None]:
 
 
 def _analysed(analysis: Analysis, options: Options) -> Analysis | None:
-    """The analysis of the changed layout; None if it is refused, or known for fewer values than the original."""
+    """The analysis of the changed layout; None if it is refused, or not known for all values."""
     try:
-        changed = analyze_access(read_access(analysis.access.text, options), Effort(OPERATIONS))
+        changed = covered(read_access(analysis.access.text, options), Effort(OPERATIONS))
     except BankcheckError:
         return None
-    return None if changed.not_proved else changed
+    return changed if isinstance(changed, Analysis) else None
+
+
+def _cost(rule: Rule, addresses: Sequence[int | None]) -> tuple[int, int]:
+    """What a layout should make small: the excess, then the row passes of a cp.async.cg fill."""
+    traffic = count_wavefronts(rule, addresses)
+    return traffic.excess or 0, traffic.row_passes or 0
 
 
 def _paddings(analysis: Analysis, plain: Options) -> Iterator[Fix]:
@@ -92,9 +98,8 @@ def _paddings(analysis: Analysis, plain: Options) -> Iterator[Fix]:
     for extra in range(step, max(ROW_BYTES // unit, step) + 1, step):
         moved = tuple(None if at is None else at + at // pitch * extra * unit for at in offsets)
         if not any(at is not None and at % access.bytes_per_lane for at in moved):
-            trials.append((count_wavefronts(access.rule, moved).wavefronts or 0, extra))
-    least = min(trials, default=(0, 0))[0]
-    for _, extra in [trial for trial in trials if trial[0] == least][:MAX_CANDIDATES]:
+            trials.append((_cost(access.rule, moved), extra))
+    for _, extra in sorted(trials)[:MAX_CANDIDATES]:
         padded = _analysed(analysis, replace(plain, pad=(extra,)))
         if padded is not None:
             wide = types.array(element, (*shape[:-1], shape[-1] + extra))
@@ -122,9 +127,8 @@ def _swizzles(analysis: Analysis, plain: Options) -> Iterator[Fix]:
                 swizzle = Swizzle(bits, base, shift)
                 in_bytes = swizzle.scaled(unit)
                 moved = tuple(None if at is None else in_bytes(at) for at in offsets)
-                trials.append((count_wavefronts(access.rule, moved).wavefronts or 0, bits, base, shift))
-    least = min(trials)[0]
-    for _, bits, base, shift in sorted(trial for trial in trials if trial[0] == least)[:MAX_CANDIDATES]:
+                trials.append((_cost(access.rule, moved), bits, base, shift))
+    for _, bits, base, shift in sorted(trials)[:MAX_CANDIDATES]:
         swizzle = Swizzle(bits, base, shift)
         swizzled = _analysed(analysis, replace(plain, swizzle=swizzle))
         if swizzled is not None:

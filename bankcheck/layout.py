@@ -75,23 +75,29 @@ TMA_SWIZZLES = {"32B": Swizzle(1, 4, 3), "64B": Swizzle(2, 4, 3), "128B": Swizzl
 """TMA's three modes as maps on byte offsets; compared element by element on sm_90, base 1024-byte aligned."""
 
 
-def xor_swizzle(rows: int, columns: int) -> Swizzle:
-    """`column ^= row` on the element offset of a rows x columns tile, where that is one-to-one.
+def check_column_xor(rows: int, columns: int) -> None:
+    """Raise `BankcheckError`, with the reason, where `column ^= row` is not one-to-one on a rows x columns tile.
 
-    Raises `BankcheckError` with the reason where it is not.
+    XOR with rows below 2^k permutes every aligned run of 2^k columns, so it stays inside exactly if the columns are a
+    whole number of such runs.
     """
-    if columns & (columns - 1):
-        taken = next(c ^ r for r in range(rows) for c in range(columns) if c ^ r >= columns) if rows > 1 else columns
-        raise BankcheckError(
-            f"column ^ row is not one-to-one on {columns} columns: {columns} is not a power of two, "
-            f"so it leaves the row (column {taken} of {columns})"
-        )
-    if rows > columns:
-        raise BankcheckError(
-            f"column ^ row is not one-to-one on {rows} rows of {columns} columns: row {columns} would move column 0 "
-            f"to column {columns}, outside the row; use --swizzle B,M,S, which takes only the row's low bits"
-        )
-    bits = _log2(columns, "")
+    run = 1 << (rows - 1).bit_length()
+    if columns % run == 0:
+        return
+    row = columns & -columns
+    column = columns ^ row
+    if column % run == 0 and columns % run <= run // 2:
+        row = run // 2
+    raise BankcheckError(
+        f"column ^ row is not one-to-one on {rows} rows of {columns} columns: row {row} would move column {column} to "
+        f"column {column ^ row}, outside the row; --swizzle B,M,S can take fewer bits of the row"
+    )
+
+
+def xor_swizzle(rows: int, columns: int) -> Swizzle:
+    """`column ^= row` as a map on the element offset of a tile whose columns are a power of two."""
+    check_column_xor(rows, columns)
+    bits = _log2(columns, f"a row of {columns} columns")
     return Swizzle(bits, 0, bits)
 
 

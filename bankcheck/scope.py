@@ -11,7 +11,7 @@ from bankcheck.declare import declarations, struct_type
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Symbol
 from bankcheck.launch import Block, builtin_variable
-from bankcheck.layout import xor_swizzle
+from bankcheck.layout import check_column_xor
 from bankcheck.lower import Lowering
 from bankcheck.options import Options
 from bankcheck.places import Array, Entity, Place
@@ -91,7 +91,7 @@ class AccessScope:
             raise BankcheckError("--swizzle xor and --pad exclude each other: choose one")
         if len(shape) < 2:
             raise BankcheckError("--swizzle xor needs rows and columns (--shape 32,32 and [row][column])")
-        xor_swizzle(shape[-2], shape[-1])
+        check_column_xor(shape[-2], shape[-1])
         return True
 
     def free_symbol(self, name: str, span: Span) -> Node:
@@ -144,8 +144,8 @@ def padding(pad: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def read_integer(text: str, scope: AccessScope) -> Node:
     """A C integer expression."""
-    snippet = Snippet(text)
-    if len(snippet.statements) != 1 or snippet.statements[0].type != "expression_statement":
+    snippet = Snippet(text, value=True)
+    if len(snippet.statements) != 1 or not snippet.statements[0].named_children:
         raise BankcheckError("one expression is needed here", text, (0, len(text)))
     return Lowering(snippet, scope).integer(snippet.statements[0].named_children[0])
 

@@ -137,7 +137,7 @@ class BoxArithmetic:
         left = sorted((self.box[name].count, name) for name in names if name in self.box)
         if left and left[0][0] <= ENUMERABLE:
             self._halve(left[0][1], why)
-        raise Undecided(f"it depends on where {' and '.join(sorted(n for _, n in left))} meet")
+        raise Undecided(f"it depends on {' and '.join(sorted(n for _, n in left))} in a way no law covers")
 
     # Operations
 

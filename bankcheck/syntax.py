@@ -19,7 +19,7 @@ Tree = tree_sitter.Node
 
 MAX_TEXT = 100_000
 MAX_NESTING = 100
-_BEFORE, _AFTER = "void f(){", "\n;}"
+_STATEMENTS, _VALUE, _AFTER = "void f(){", "void f(){return ", "\n;}"
 
 
 @cache
@@ -34,14 +34,18 @@ def parse_source(text: str) -> Tree:
 
 
 class Snippet:
-    """A few statements as typed on a command line, parsed as the body of a function."""
+    """A few statements as typed on a command line, parsed as the body of a function.
 
-    def __init__(self, text: str) -> None:
+    `value`: the text is one expression. Said so, `a < b && c > d` is not mistaken for a template.
+    """
+
+    def __init__(self, text: str, value: bool = False) -> None:
         self.text = text
+        self._before = _VALUE if value else _STATEMENTS
         if len(text) > MAX_TEXT:
             raise BankcheckError(f"the expression has {len(text)} characters: at most {MAX_TEXT} are read")
         self._check_nesting()
-        root = parse_source(_BEFORE + text + _AFTER)
+        root = parse_source(self._before + text + _AFTER)
         bad = _first_error(root) if root.has_error else None
         function = root.named_children[0] if root.named_children else None
         body = function.child_by_field_name("body") if function is not None else None
@@ -55,8 +59,8 @@ class Snippet:
     def span(self, node: Tree) -> Span:
         """Start and end of a node in `text`."""
         limit = len(self.text)
-        start = min(max(node.start_byte - len(_BEFORE), 0), limit)
-        return start, min(max(node.end_byte - len(_BEFORE), start), limit)
+        start = min(max(node.start_byte - len(self._before), 0), limit)
+        return start, min(max(node.end_byte - len(self._before), start), limit)
 
     def source(self, node: Tree) -> str:
         """The text of a node."""

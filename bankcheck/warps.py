@@ -6,7 +6,7 @@ is one more uniform unknown: `threadIdx.y` of a 32x8 block is simply `warp`, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -105,11 +105,17 @@ def _scales(op: Op) -> bool:
     return (op.name in ("+", "-", "*", "cast") and any(isinstance(arg, Const) for arg in op.args)) or op.name == "cast"
 
 
-def enumerate_points(access: Access, domain: Box) -> Iterator[Outcome]:
-    """Every warp, range value and alignment one by one. Raises `BankcheckError` if there are too many."""
+def enumerate_points(
+    access: Access, domain: Box, tried: Mapping[str, Sequence[int]] | None = None
+) -> Iterator[Outcome]:
+    """Every warp, range value and alignment one by one; of the symbols in `tried` only the values given there.
+
+    Raises `BankcheckError` if there are too many.
+    """
+    tried = tried or {}
     granule = SECTOR_BYTES if access.space == "global" else max(4, access.bytes_per_lane)
     names = [name for name in domain if name != access.base]
-    choices = [range(domain[name].low, domain[name].high + 1, domain[name].modulus) for name in names]
+    choices = [tried.get(n, range(domain[n].low, domain[n].high + 1, domain[n].modulus)) for n in names]
     alignments = range(0, granule, access.base_align_bytes)
     total = prod(map(len, choices)) * len(alignments)
     if total > MAX_POINTS:

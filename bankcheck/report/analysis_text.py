@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from bankcheck.analysis import Analysis, Case
+from bankcheck.analysis import Analysis
 from bankcheck.banks import Traffic
-from bankcheck.ctype import name_of
+from bankcheck.ctype import ArrayType, Type, name_of, size_of
 from bankcheck.fixes import Fix
 from bankcheck.report.picture import bank_strip
 from bankcheck.report.style import bad, faint, good, plural, strong
@@ -20,17 +20,17 @@ def report(analysis: Analysis, fixes: tuple[Fix, ...]) -> Iterator[str]:
     """The lines of the report, styled; a plain stream strips the styles."""
     access = analysis.access
     yield strong(" ".join(access.text.split()))
-    layout = name_of(access.array.ctype)
+    layout = _type_text(access.array.ctype)
     if access.swizzle or access.array.xor_columns:
         layout += f", {access.swizzle} on bytes" if access.swizzle else ", column ^= row"
     yield f"{access.instruction}, {plural(access.bytes_per_lane, 'byte')} per lane; {layout}"
     yield ""
     if len(analysis.cases) == 1:
-        yield _verdict(analysis.worst, access.space)
-        yield _standing(analysis, "")
+        yield _verdict(analysis)
+        yield from _standing(analysis, "")
     else:
-        yield _verdict(analysis.worst, access.space) + " in the worst case"
-        yield _standing(analysis, "one of these cases ")
+        yield _verdict(analysis) + ("" if analysis.not_proved else " in the worst case")
+        yield from _standing(analysis, "one of these cases ")
         yield ""
         yield from _case_table(analysis)
     traffic = analysis.worst.traffic
@@ -44,7 +44,7 @@ def report(analysis: Analysis, fixes: tuple[Fix, ...]) -> Iterator[str]:
         yield "instead:"
         for fix in fixes:
             clear = not fix.analysis.excess
-            after = f"{plural(fix.wavefronts or 0, 'wavefront')}, +{fix.added_bytes} B"
+            after = f"{plural(fix.wavefronts or 0, 'wavefront')}, {_passes(fix)}+{fix.added_bytes} B"
             yield f"  {good(after) if clear else after}: {fix.code}"
             yield faint(f"      {fix.note}")
     yield ""
@@ -57,14 +57,35 @@ def report(analysis: Analysis, fixes: tuple[Fix, ...]) -> Iterator[str]:
     )
 
 
-def _verdict(case: Case, space: str) -> str:
+def _passes(fix: Fix) -> str:
+    traffic = fix.analysis.worst.traffic
+    passes = traffic.row_passes if isinstance(traffic, Traffic) else None
+    return "" if passes is None else f"{plural(passes, 'row pass', 'row passes')}, "
+
+
+def _type_text(ctype: Type) -> str:
+    """The array's type; padded rows are named, as the declaration does not show them."""
+    text = name_of(ctype)
+    inner = ctype
+    while isinstance(inner, ArrayType):
+        if isinstance(inner.element, ArrayType) and inner.step_bytes != size_of(inner.element):
+            text += f", rows {inner.step_bytes} bytes apart"
+        inner = inner.element
+    return text
+
+
+def _verdict(analysis: Analysis) -> str:
+    case, space = analysis.worst, analysis.access.space
     if case.traffic is None:
         return bad(case.fault)
     if case.wavefronts is None:
         assert isinstance(case.traffic, Traffic)
         return "\n".join(textwrap.wrap(f"not predicted: {case.traffic.reason}", WIDTH))
     count = plural(case.wavefronts, "sector" if space == "global" else "wavefront")
-    count = count if case.exact else f"at most {count}"
+    if not case.exact:
+        count = f"at most {count}"
+    if analysis.not_proved:
+        return f"{strong(count)} (ideal {case.ideal}) at the most among the values tried"
     if not case.excess:
         return f"{strong(count)} (ideal {case.ideal}): {good('no excess' if space == 'global' else 'conflict-free')}"
     kind = "uncoalesced" if space == "global" else f"{case.ways}-way bank conflict"
@@ -73,16 +94,18 @@ def _verdict(case: Case, space: str) -> str:
     return f"{strong(count)} (ideal {case.ideal}, excess {case.excess}): {bad(kind)}"
 
 
-def _standing(analysis: Analysis, prefix: str) -> str:
+def _standing(analysis: Analysis, prefix: str) -> Iterator[str]:
     """How the answer is known: proved for every value, or computed."""
     block = analysis.access.block
-    warps = "the warp" if block.warps == 1 else f"all {block.warps} warps of a {block} block"
+    warps = "the warp" if block.warps == 1 else f"all {block.warps} warps"
+    warps += f" of a {block} block"
     if analysis.not_proved:
-        return f"computed, not proved: {analysis.not_proved}"
-    if analysis.basis == "proved":
-        return f"proved: {prefix}for every {' and '.join(analysis.symbols)}, {warps}"
-    ranges = "".join(f", {name} in {v.start}:{v.stop}:{v.step}" for name, v in analysis.access.ranges.items())
-    return f"computed: {prefix}for {warps}{ranges}"
+        yield from textwrap.wrap(f"computed, not proved: {analysis.not_proved}", WIDTH, subsequent_indent="  ")
+    elif analysis.basis == "proved":
+        yield f"proved: {prefix}for every {' and '.join(analysis.symbols)}, {warps}"
+    elif analysis.basis == "computed":
+        ranges = "".join(f", {name} in {v.start}:{v.stop}:{v.step}" for name, v in analysis.access.ranges.items())
+        yield f"computed: {prefix}for {warps}{ranges}"
 
 
 def _case_table(analysis: Analysis) -> Iterator[str]:
@@ -106,10 +129,12 @@ def _notes(traffic: Traffic) -> Iterator[str]:
         table = f"Nsight Compute's instruction table says {traffic.ncu_wavefronts}"
         yield f"{table}, its hardware counter {traffic.wavefronts}"
     if traffic.row_passes is not None:
-        yield f"cp.async.cg row passes: {traffic.row_passes} (1 is the best; each more delays the fill, see --explain)"
+        yield f"{plural(traffic.row_passes, 'row pass', 'row passes')} of cp.async.cg (1 is best; more delay the fill)"
 
 
 def _sample(analysis: Analysis) -> str:
+    if not analysis.worst.exact:
+        return "an upper bound: lanes that meet for some of the values are kept apart"
     many_warps = analysis.access.block.warps > 1
     values = {n: v for n, v in analysis.worst.values.items() if not n.startswith("&") and (n != "warp" or many_warps)}
     at = ", ".join(f"{name} = {value}" for name, value in values.items()) or "any warp"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 
-def plural(count: int, unit: str) -> str:
+def plural(count: int, unit: str, units: str = "") -> str:
     """ "1 wavefront", "2 wavefronts"."""
-    return f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"{count} {unit if count == 1 else units or unit + 's'}"
 
 
 def strong(text: str) -> str:
