@@ -82,7 +82,7 @@ def all_(random: int, seed: int, ncu: bool, record: Path | None, output: str) ->
 
     device = _device()
     layouts = verify_layouts(device, _say)
-    return _finish(device, table(random, seed), layouts, ncu, record, output)
+    return _finish(device, table(random, seed), layouts, ncu, record, output, seed)
 
 
 def _device() -> Any:
@@ -92,9 +92,15 @@ def _device() -> Any:
 
 
 def _finish(
-    device: Any, requests: Sequence[Any], layouts: Sequence[Any], ncu: bool, path: Path | None, output: str
+    device: Any,
+    requests: Sequence[Any],
+    layouts: Sequence[Any],
+    ncu: bool,
+    path: Path | None,
+    output: str,
+    seed: int = 0,
 ) -> int:
-    """Make the requests, print and record what came of them; 1 if something mismatches."""
+    """Make the requests, print and record what came of them; 1 if something mismatches or nothing was confirmed."""
     from bankcheck.verify import record, report
     from bankcheck.verify.checks import verify_requests
     from bankcheck.verify.counter import with_counter
@@ -102,14 +108,15 @@ def _finish(
     rows = verify_requests(requests, device, _say)
     if ncu:
         rows = with_counter(rows, _say)
-    recorded = record.new_record(device.facts, _command_line(), rows, layouts)
+    recorded = record.new_record(device.facts, _command_line(), rows, layouts, seed)
     if path is not None:
         record.write(recorded, path)
     if output == "json":
         click.echo(record.dump(recorded), nl=False)
     else:
         click.echo("\n".join(report.verified_text(recorded)))
-    return int(any(row.verdict == "mismatch" for row in recorded.verified))
+    verdicts = {row.verdict for row in recorded.verified}
+    return int("mismatch" in verdicts or "match" not in verdicts)
 
 
 def _command_line() -> str:
