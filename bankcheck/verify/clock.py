@@ -82,11 +82,11 @@ def floor_cycles(rule: Rule, traffic: Traffic) -> tuple[float, float]:
 
 
 ROW_PASS_CYCLES = {
-    1: (12.5, 23.0),
-    2: (16.0, 31.0),
-    3: (32.0, 52.0),
-    4: (35.0, 60.0),
-    8: (46.0, 75.0),
+    1: (12.5, 25.0),
+    2: (16.0, 40.0),
+    3: (32.0, 58.0),
+    4: (35.0, 65.0),
+    8: (46.0, 80.0),
     16: (60.0, 110.0),
 }
 """cp.async.cg: cycles per request by row passes (measured on sm_90, contiguous source in L2); between these numbers the
