@@ -33,7 +33,7 @@ def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
-@command.command("access")
+@command.command("access", short_help="An access: the requests that analyze counts.")
 @click.argument("expressions", nargs=-1, required=True, metavar="EXPR...")
 @access_options
 @NCU
@@ -53,7 +53,7 @@ def access(expressions: tuple[str, ...], ncu: bool, record: Path | None, output:
     return _finish(device, requests, layouts, ncu, record, output)
 
 
-@command.command("ldmatrix")
+@command.command("ldmatrix", short_help="A tile: the requests that ldmatrix counts.")
 @tile_options
 @ARCH
 @NCU
@@ -69,7 +69,7 @@ def ldmatrix(ncu: bool, record: Path | None, output: str, **given: Any) -> int:
     return _finish(device, matrix_requests(report), matrix_layouts(report, device), ncu, record, output)
 
 
-@command.command("all")
+@command.command("all", short_help="Every instruction, and layouts.")
 @click.option("--random", type=click.IntRange(0, MAX_RANDOM), default=0, help="Random address patterns an instruction.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Where the random patterns start.")
 @NCU
@@ -133,7 +133,7 @@ def _command_line() -> str:
     return " ".join(words)
 
 
-@command.command("transpose")
+@command.command("transpose", short_help="Five transposes, checked and timed.")
 @click.option("--size", metavar="M,N", help="Rows and columns.  [default: several that catch mistakes, and 8192,8192]")
 @click.option("--repeats", type=click.IntRange(1, 1000), default=30, show_default=True, help="Timings of each.")
 @FORMAT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bankcheck.hardware import arch_note
 from bankcheck.verify.checks import Row
 from bankcheck.verify.clock import Cycles
 from bankcheck.verify.device import DeviceFacts
@@ -20,6 +21,9 @@ def device_line(facts: DeviceFacts) -> str:
 def verified_text(record: Record) -> Iterator[str]:
     """What was verified on which GPU: requests, layouts, and a summary last."""
     yield device_line(record.device)
+    note = arch_note(record.device.arch)
+    if note:
+        yield f"assumed: {note}, and its floors of cycles"
     yield from rows_text(record.rows)
     if record.layouts:
         yield ""
