@@ -14,8 +14,9 @@ from bankcheck.banks import Addresses, Traffic
 from bankcheck.hardware import Rule
 from bankcheck.verify.kernels import IN_FLIGHT, WARPS
 
-SHORT_REQUESTS, LONG_REQUESTS = 2 * IN_FLIGHT, 10 * IN_FLIGHT
-"""Requests of each warp in the two runs."""
+SHORT_REQUESTS, LONG_REQUESTS = 2 * IN_FLIGHT, 34 * IN_FLIGHT
+"""Requests of each warp in the two runs: 4096 apart for 8 warps, so that the few hundred cycles by which the start and
+the end of copies from global memory vary are a tenth of a cycle a request."""
 REPEATS = 3
 """Each run is made this often and its shortest time kept: disturbances only add."""
 TOLERANCE_CYCLES = 0.3
@@ -90,8 +91,8 @@ ROW_PASS_CYCLES = {
     16: (54.0, 95.0),
     32: (90.0, 130.0),
 }
-"""cp.async.cg: cycles per request by row passes, from a contiguous source in L2: what 1,600 random patterns took on sm_90
-and a margin around it. Between these numbers the lower bound of the fewer and the upper bound of the more passes."""
+"""cp.async.cg: cycles per request by row passes, from a contiguous source in L2: what 1,600 random patterns took on
+sm_90, and a margin around it. Between these numbers the lower bound of the fewer and the upper bound of the more."""
 
 
 def _row_cycles(passes: int, addresses: Addresses) -> Cycles:
