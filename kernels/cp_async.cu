@@ -1,10 +1,11 @@
 // cp.async: copies from global into shared memory that pass by the registers. The source is contiguous: lane i reads
 // the i-th 4, 8 or 16 bytes.
 //
-// Predicted wavefronts, where deg(G) counts distinct 4-byte words and lanes(G) active lanes in the busiest bank:
+// Predicted wavefronts, where lanes(G) is the largest number of active lanes of G that write to one bank (two lanes that
+// write the same chunk count twice):
 //   .ca 4 bytes    lanes(0-31)
 //   .ca 8 bytes    lanes(0-15) + lanes(16-31)
-//   .ca 16 bytes   deg(0-7) + deg(8-15) + deg(16-23) + deg(24-31), as a 16-byte store
+//   .ca 16 bytes   lanes(0-7) + lanes(8-15) + lanes(16-23) + lanes(24-31)
 //   .cg 16 bytes   another path, which writes whole 128-byte rows: every (group of 8 lanes, aligned 128-byte row) is one
 //                  row write; those whose row number agrees mod 4 queue up, and the longest queue sets the cycles.
 #include "request.cuh"

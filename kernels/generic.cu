@@ -1,7 +1,7 @@
 // Loads and stores through generic addresses that fall into shared memory.
 //
-// Predicted wavefronts: as for shared loads and stores of the same width (loads.cu, stores.cu), but a 16-byte generic
-// load never merges groups. The pointer could also point to global memory as far as the compiler can tell; otherwise
+// Predicted wavefronts: as for shared loads and stores of the same width (loads.cu, stores.cu), but generic loads never
+// merge groups. The pointer could also point to global memory as far as the compiler can tell; otherwise
 // it would emit shared loads and stores.
 #include "request.cuh"
 

@@ -5,7 +5,7 @@
 //   8 bytes         deg(0-15) + deg(16-31)
 //   16 bytes        deg(0-7) + deg(8-15) + deg(16-23) + deg(24-31)
 // and, where lanes i and i^1 (or i and i^2) want the same address for every i: 8 bytes deg(0-31), 16 bytes
-// deg(0-15) + deg(16-31). Cycles per request: the wavefronts, and at least 1, 2, 4 for 4, 8, 16 bytes a lane.
+// deg(0-15) + deg(16-31). Cycles per request: the wavefronts, and at least one for each group.
 #include "request.cuh"
 
 struct Load8 : ReadOperation {

@@ -15,41 +15,39 @@
 #define TOGETHER
 #endif
 constexpr int TILE = 64, GROUPS = TILE / 4, THREADS = 512, BLOCKS = 4;
-constexpr int EACH = TILE * GROUPS / THREADS;
+constexpr int STEP = THREADS / GROUPS, EACH = TILE / STEP;
 
-// 4 floats of a row from column `at` on; WHOLE: the row's length is a multiple of 4, so they are aligned.
+// 4 floats, of which `left` belong to the row. WHOLE: all rows have a multiple of 4, so all are there, and aligned.
 template <bool WHOLE>
-__device__ float4 load(const float *row, int at, int length) {
-    if (at >= length) return {};
-    if (WHOLE) return *reinterpret_cast<const float4 *>(row + at);
-    return make_float4(row[at], at + 1 < length ? row[at + 1] : 0, at + 2 < length ? row[at + 2] : 0,
-                       at + 3 < length ? row[at + 3] : 0);
+__device__ float4 load(const float *from, int left) {
+    if (WHOLE) return *reinterpret_cast<const float4 *>(from);
+    return make_float4(from[0], left > 1 ? from[1] : 0, left > 2 ? from[2] : 0, left > 3 ? from[3] : 0);
 }
 
 template <bool WHOLE>
-__device__ void store(float *row, int at, int length, float4 v) {
-    if (at >= length) return;
+__device__ void store(float *to, int left, float4 v) {
     if (WHOLE) {
-        *reinterpret_cast<float4 *>(row + at) = v;
+        *reinterpret_cast<float4 *>(to) = v;
         return;
     }
-    row[at] = v.x;
-    if (at + 1 < length) row[at + 1] = v.y;
-    if (at + 2 < length) row[at + 2] = v.z;
-    if (at + 3 < length) row[at + 3] = v.w;
+    to[0] = v.x;
+    if (left > 1) to[1] = v.y;
+    if (left > 2) to[2] = v.z;
+    if (left > 3) to[3] = v.w;
 }
 
 template <bool WHOLE>
 __device__ void transpose(const float *in, float *out, int rows, int columns, int m0, int n0, float (*tile)[TILE]) {
+    const int g = threadIdx.x % GROUPS, first = threadIdx.x / GROUPS;
     float4 v[EACH];
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
-        const int i = threadIdx.x + k * THREADS, m = m0 + i / GROUPS, n = n0 + i % GROUPS * 4;
-        if (m < rows) v[k] = load<WHOLE>(in + static_cast<size_t>(m) * columns, n, columns);
+        const int m = m0 + first + k * STEP, n = n0 + 4 * g;
+        if (m < rows && n < columns) v[k] = load<WHOLE>(in + static_cast<size_t>(m) * columns + n, columns - n);
     }
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
-        const int i = threadIdx.x + k * THREADS, m = i / GROUPS, g = i % GROUPS, word = m ^ 2 * g;
+        const int word = first + k * STEP ^ 2 * g;
         tile[4 * g][word] = v[k].x;
         tile[4 * g + 1][word] = v[k].y;
         tile[4 * g + 2][word] = v[k].z;
@@ -58,10 +56,10 @@ __device__ void transpose(const float *in, float *out, int rows, int columns, in
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
-        const int i = threadIdx.x + k * THREADS, n = i / GROUPS, g = i % GROUPS, swizzle = 2 * (n / 4);
-        const float4 w = *reinterpret_cast<const float4 *>(&tile[n][4 * g ^ (swizzle & ~3)]);
+        const int row = first + k * STEP, swizzle = 2 * (row / 4), m = m0 + 4 * g, n = n0 + row;
+        const float4 w = *reinterpret_cast<const float4 *>(&tile[row][4 * g ^ (swizzle & ~3)]);
         const float4 sorted = swizzle & 2 ? make_float4(w.z, w.w, w.x, w.y) : w;
-        if (n0 + n < columns) store<WHOLE>(out + static_cast<size_t>(n0 + n) * rows, m0 + 4 * g, rows, sorted);
+        if (m < rows && n < columns) store<WHOLE>(out + static_cast<size_t>(n) * rows + m, rows - m, sorted);
     }
 }
 
@@ -69,7 +67,7 @@ extern "C" __global__ void TOGETHER __launch_bounds__(THREADS, BLOCKS)
     transpose_fast(const float *__restrict__ in, float *__restrict__ out, int rows, int columns) {
     __shared__ __align__(16) float tile[TILE][TILE];
     const int down = (rows + TILE - 1) / TILE;
-    const int m0 = blockIdx.x % down * TILE, n0 = blockIdx.x / down * TILE;  // those that fill up a cluster: past columns
+    const int m0 = blockIdx.x % down * TILE, n0 = blockIdx.x / down * TILE;  // blocks that fill up a cluster: past it
     if (rows % 4 || columns % 4)
         transpose<false>(in, out, rows, columns, m0, n0, tile);
     else

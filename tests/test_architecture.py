@@ -123,6 +123,7 @@ HEAVY = ("sympy", "numpy", "rich", "cupy")
         ["analyze", "tile[tx][ty]"],
         ["ldmatrix", "--swizzle", "3,3,3"],
         ["count", "tests/measured/h200_cp_async16.csv", "--help"],
+        ["verify", "transpose", "--size", "nothing"],
         ["--help"],
     ],
 )

@@ -33,6 +33,10 @@ GOLDEN_RUNS = {
     "help_analyze": "analyze --help",
     "help_count": "count --help",
     "help_ldmatrix": "ldmatrix --help",
+    "help_verify": "verify --help",
+    "help_verify_access": "verify access --help",
+    "help_verify_all": "verify all --help",
+    "help_verify_transpose": "verify transpose --help",
 }
 
 

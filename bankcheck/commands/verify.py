@@ -33,7 +33,7 @@ def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
-@command.command("access")
+@command.command("access", short_help="An access: the requests that analyze counts.")
 @click.argument("expressions", nargs=-1, required=True, metavar="EXPR...")
 @access_options
 @NCU
@@ -53,7 +53,7 @@ def access(expressions: tuple[str, ...], ncu: bool, record: Path | None, output:
     return _finish(device, requests, layouts, ncu, record, output)
 
 
-@command.command("ldmatrix")
+@command.command("ldmatrix", short_help="A tile: the requests that ldmatrix counts.")
 @tile_options
 @ARCH
 @NCU
@@ -69,7 +69,7 @@ def ldmatrix(ncu: bool, record: Path | None, output: str, **given: Any) -> int:
     return _finish(device, matrix_requests(report), matrix_layouts(report, device), ncu, record, output)
 
 
-@command.command("all")
+@command.command("all", short_help="Every instruction, and layouts.")
 @click.option("--random", type=click.IntRange(0, MAX_RANDOM), default=0, help="Random address patterns an instruction.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Where the random patterns start.")
 @NCU
@@ -82,7 +82,7 @@ def all_(random: int, seed: int, ncu: bool, record: Path | None, output: str) ->
 
     device = _device()
     layouts = verify_layouts(device, _say)
-    return _finish(device, table(random, seed), layouts, ncu, record, output)
+    return _finish(device, table(random, seed), layouts, ncu, record, output, seed)
 
 
 def _device() -> Any:
@@ -92,9 +92,15 @@ def _device() -> Any:
 
 
 def _finish(
-    device: Any, requests: Sequence[Any], layouts: Sequence[Any], ncu: bool, path: Path | None, output: str
+    device: Any,
+    requests: Sequence[Any],
+    layouts: Sequence[Any],
+    ncu: bool,
+    path: Path | None,
+    output: str,
+    seed: int = 0,
 ) -> int:
-    """Make the requests, print and record what came of them; 1 if something mismatches."""
+    """Make the requests, print and record what came of them; 1 if something mismatches or nothing was confirmed."""
     from bankcheck.verify import record, report
     from bankcheck.verify.checks import verify_requests
     from bankcheck.verify.counter import with_counter
@@ -102,14 +108,15 @@ def _finish(
     rows = verify_requests(requests, device, _say)
     if ncu:
         rows = with_counter(rows, _say)
-    recorded = record.new_record(device.facts, _command_line(), rows, layouts)
+    recorded = record.new_record(device.facts, _command_line(), rows, layouts, seed)
     if path is not None:
         record.write(recorded, path)
     if output == "json":
         click.echo(record.dump(recorded), nl=False)
     else:
         click.echo("\n".join(report.verified_text(recorded)))
-    return int(any(row.verdict == "mismatch" for row in recorded.verified))
+    verdicts = {row.verdict for row in recorded.verified}
+    return int("mismatch" in verdicts or "match" not in verdicts)
 
 
 def _command_line() -> str:
@@ -126,7 +133,7 @@ def _command_line() -> str:
     return " ".join(words)
 
 
-@command.command("transpose")
+@command.command("transpose", short_help="Five transposes, checked and timed.")
 @click.option("--size", metavar="M,N", help="Rows and columns.  [default: several that catch mistakes, and 8192,8192]")
 @click.option("--repeats", type=click.IntRange(1, 1000), default=30, show_default=True, help="Timings of each.")
 @FORMAT

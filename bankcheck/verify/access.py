@@ -23,6 +23,8 @@ from bankcheck.verify.identity import Identity, verify_layout
 from bankcheck.verify.plan import Request
 from bankcheck.warps import lane_offsets
 
+MAX_LABEL = 40
+"""Characters of an expression that a row shows."""
 PERIOD_BYTES = 1024
 """Moving all addresses by a multiple of this changes neither banks nor rows nor swizzles."""
 
@@ -38,11 +40,15 @@ def access_requests(analysis: Analysis) -> list[Request]:
     found = []
     for case in analysis.cases:
         if isinstance(case.traffic, Traffic) and any(address is not None for address in case.traffic.addresses):
-            label = f"{access.text}: {case.when}" if case.when else access.text
-            found.append(Request(label, access.rule.instruction, rebased(case.traffic.addresses)))
+            found.append(Request(_label(access, case), access.rule.instruction, rebased(case.traffic.addresses)))
     if not found:
         raise BankcheckError(f"'{access.text[:60]}' has no case that a warp can make")
     return found
+
+
+def _label(access: Access, case: Case) -> str:
+    text = access.text if len(access.text) <= MAX_LABEL else access.text[: MAX_LABEL - 3] + "..."
+    return f"{text}: {case.when}" if case.when else text
 
 
 def rebased(addresses: Sequence[int | None]) -> tuple[int | None, ...]:
@@ -67,8 +73,7 @@ def access_layouts(analysis: Analysis, options: Options, device: RequestDevice) 
 
 def _case_layout(access: Access, plain: Access, case: Case, device: RequestDevice) -> Identity:
     """`plain` is the same access without its swizzle: its offsets say which elements are wanted."""
-    label = f"{access.text}: {case.when}" if case.when else access.text
-    instruction = access.rule.instruction
+    label, instruction = _label(access, case), access.rule.instruction
     width = min(types.size_of(access.element), access.bytes_per_lane, 2 if access.rule.matrices else 16)
     wanted, stored = lane_offsets(plain, case.values)[0], lane_offsets(access, case.values)[0]
     starts = [None if offset is None else offset // width for offset in wanted]

@@ -46,7 +46,7 @@ class Row:
     @property
     def is_random(self) -> bool:
         """True for a random pattern of `verify all`."""
-        return self.label.startswith(RANDOM)
+        return self.label.startswith(RANDOM) and self.label.removeprefix(RANDOM).isdecimal()
 
     @property
     def verdict(self) -> Verdict:

@@ -22,8 +22,9 @@ MIN_DRIVER = "580"
 NO_GPU = f"no NVIDIA GPU found: verify runs kernels on one (with an NVIDIA driver {MIN_DRIVER} or newer, and {INSTALL})"
 INSUFFICIENT_DRIVER, NO_DEVICE = 35, 100
 """cudaErrorInsufficientDriver, cudaErrorNoDevice (CUDA Runtime API)."""
-WARM_UP = 20
-"""Calls of everything that is timed before the first timing: clocks rise, kernels are compiled and loaded."""
+ROUNDS, WARM_UP = 5, 5
+"""Timings come in turns; in each, calls of the same kernel before the first timing: clocks rise, the kernel is loaded
+and the multiprocessors divide their memory as it needs."""
 COPY = "device copy"
 CUPY = "cupy.ascontiguousarray(x.T)"
 TORCH = "torch x.t().contiguous()"
@@ -194,19 +195,19 @@ class Device:
         self.function(kernel.file, kernel.function)(kernel.grid(rows, columns), kernel.block, (x, y, *size))
 
     def _time(self, calls: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
-        """Milliseconds of every call, taken in turn: what drifts, such as clocks, then falls on all of them alike."""
+        """Milliseconds of every call, in ROUNDS turns: what drifts, such as clocks, then falls on all of them alike."""
         cuda = self._cupy.cuda
-        for _ in range(WARM_UP):
-            for call in calls.values():
-                call()
         events: dict[str, list[tuple[Any, Any]]] = {name: [] for name in calls}
-        for _ in range(repeats):
+        for turn in range(ROUNDS):
             for name, call in calls.items():
-                begin, end = cuda.Event(), cuda.Event()
-                begin.record()
-                call()
-                end.record()
-                events[name].append((begin, end))
+                for _ in range(WARM_UP):
+                    call()
+                for _ in range(turn * repeats // ROUNDS, (turn + 1) * repeats // ROUNDS):
+                    begin, end = cuda.Event(), cuda.Event()
+                    begin.record()
+                    call()
+                    end.record()
+                    events[name].append((begin, end))
         cuda.Device().synchronize()
         return {name: [float(cuda.get_elapsed_time(*pair)) for pair in pairs] for name, pairs in events.items()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bankcheck.hardware import arch_note
 from bankcheck.verify.checks import Row
 from bankcheck.verify.clock import Cycles
 from bankcheck.verify.device import DeviceFacts
@@ -20,6 +21,9 @@ def device_line(facts: DeviceFacts) -> str:
 def verified_text(record: Record) -> Iterator[str]:
     """What was verified on which GPU: requests, layouts, and a summary last."""
     yield device_line(record.device)
+    note = arch_note(record.device.arch)
+    if note:
+        yield f"assumed: {note}, and its floors of cycles"
     yield from rows_text(record.rows)
     if record.layouts:
         yield ""
@@ -29,25 +33,28 @@ def verified_text(record: Record) -> Iterator[str]:
 
 def rows_text(rows: Sequence[Row]) -> Iterator[str]:
     """The rows as lines: named patterns one a line, random ones summed up unless they mismatch."""
-    yield f"{'instruction':<22} {'pattern':<30} {'wavefronts':>10} {'cycles predicted':>17} {'measured':>9}  verdict"
+    wide = max([30, *(len(row.label) for row in rows)])
+    columns = f"{'wavefronts':>10} {'cycles predicted':>17} {'measured':>9}"
+    yield f"{'instruction':<22} {'pattern':<{wide}} {columns}  verdict"
     for instruction in dict.fromkeys(row.instruction for row in rows):
         own = [row for row in rows if row.instruction == instruction]
         drawn = [row for row in own if row.is_random]
         for row in own:
             if not row.is_random or row.verdict != "match":
-                yield _row_line(row)
+                yield _row_line(row, wide)
         if drawn:
             matching = sum(row.verdict == "match" for row in drawn)
-            yield f"{instruction:<22} {f'{len(drawn)} random patterns':<30} {'':>10} {'':>17} {'':>9}  {matching} match"
+            yield f"{instruction:<22} {f'{len(drawn)} random patterns':<{wide}} {'':>38}  {matching} match"
 
 
 def layouts_text(layouts: Sequence[Identity]) -> Iterator[str]:
     """One line for each layout and instruction: whether lanes get their elements, or that the wrong map was caught."""
-    yield f"{'instruction':<22} {'layout':<52}  verdict"
+    wide = max([30, *(len(layout.label) for layout in layouts)])
+    yield f"{'instruction':<22} {'layout':<{wide}}  verdict"
     for layout in layouts:
         right = "caught" if layout.on_purpose else "every lane has its elements"
         note = layout.not_run or (right if layout.verdict == "match" else layout.problem or "not caught")
-        yield f"{layout.instruction:<22} {layout.label:<52}  {layout.verdict}: {note}"
+        yield f"{layout.instruction:<22} {layout.label:<{wide}}  {layout.verdict}: {note}"
 
 
 def summary(rows: Sequence[Row | Identity]) -> str:
@@ -57,7 +64,7 @@ def summary(rows: Sequence[Row | Identity]) -> str:
     return ", ".join(parts + ([f"{counts['not run']} not run"] if counts["not run"] else []))
 
 
-def _row_line(row: Row) -> str:
+def _row_line(row: Row, wide: int) -> str:
     predicted = "-" if row.wavefronts is None else str(row.wavefronts)
     cycles = "-" if row.cycles is None else _range(row.cycles)
     measured = "-" if row.measured_cycles is None else f"{row.measured_cycles:.2f}"
@@ -65,7 +72,7 @@ def _row_line(row: Row) -> str:
     if row.counter is not None:
         notes.append(f"counter {row.counter:g}, predicted {row.predicted_counter}")
     notes += filter(None, (row.data, row.not_run))
-    return f"{row.instruction:<22} {row.label:<30} {predicted:>10} {cycles:>17} {measured:>9}  {'; '.join(notes)}"
+    return f"{row.instruction:<22} {row.label:<{wide}} {predicted:>10} {cycles:>17} {measured:>9}  {'; '.join(notes)}"
 
 
 def _range(cycles: Cycles) -> str:

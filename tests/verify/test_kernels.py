@@ -121,3 +121,17 @@ def test_the_compiler_keeps_each_measured_request(file: str, tmp_path: Path) -> 
             name,
             counts,
         )
+
+
+@needs_nvrtc
+@pytest.mark.skipif(disassembler() is None, reason="nvdisasm is not installed")
+def test_the_fastest_transpose_has_all_its_loads_under_way_at_once(tmp_path: Path) -> None:
+    """A load that waits for the use of another costs a tenth of the bandwidth; so would registers in memory."""
+    cubin = tmp_path / "kernel.cubin"
+    cubin.write_bytes(nvrtc.compile_cubin(kernel_folder() / "transpose_fast.cu", "sm_90"))
+    command = [disassembler() or "", "-c", str(cubin)]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"\s(LDG\.E\.128|STG\.E\.128|STS|LDS\.128|LDL|STL)[.\w]*\s", listing)
+    wide = found[found.index("LDG.E.128") :]
+    assert wide == ["LDG.E.128"] * 2 + ["STS"] * 8 + ["LDS.128"] * 2 + ["STG.E.128"] * 2
+    assert not {"LDL", "STL"} & set(found)
