@@ -99,10 +99,11 @@ def values_text(name: str, sets: list[Unknown], domain: Unknown) -> str:
     if domain.count <= SMALL:
         return _few_values_text(name, sets, domain)
     modulus = lcm(*(known.modulus for known in sets))
+    runs_by_residue = _runs_by_residue(sets, modulus)
     whole: list[int] = []
     holes: list[int] = []
     pieces: list[tuple[int, int]] = []
-    for residue, runs in _runs_by_residue(sets, modulus).items():
+    for residue, runs in runs_by_residue.items():
         reach = Unknown(domain.low, domain.high, modulus, residue)
         missing = _between(runs, modulus)
         if (runs[0][0], runs[-1][1]) == (reach.low, reach.high) and len(missing) <= MAX_LISTED:
@@ -111,7 +112,7 @@ def values_text(name: str, sets: list[Unknown], domain: Unknown) -> str:
         else:
             pieces += runs
     texts = []
-    if whole:
+    if whole and len(holes) <= MAX_LISTED:
         text = _residues_text(name, sorted(whole), modulus, domain)
         if holes:
             but = f"{name} != {holes[0]}" if len(holes) == 1 else f"{name} not in {_listed(sorted(holes))}"
@@ -119,7 +120,29 @@ def values_text(name: str, sets: list[Unknown], domain: Unknown) -> str:
         if not text:
             return ""
         texts.append(text)
-    return " or ".join(texts + _pieces_text(name, sorted(pieces), modulus, domain))
+    else:
+        pieces = [run for runs in runs_by_residue.values() for run in runs]
+    solid = _solid(runs_by_residue, modulus) if not texts else []
+    outside = [run for run in pieces if not any(low <= run[0] and run[1] <= high for low, high in solid)]
+    texts += _pieces_text(name, solid, domain.modulus, domain)
+    return " or ".join(texts + _pieces_text(name, sorted(outside), modulus, domain))
+
+
+def _solid(runs_by_residue: dict[int, list[tuple[int, int]]], modulus: int) -> list[tuple[int, int]]:
+    """The ranges in which no value is missing, if every residue has runs: "j >= 32" rather than 32 residues of it."""
+    if len(runs_by_residue) < modulus:
+        return []
+    # Between two neighbours of its own residue a value is not missing: widen each run that far, and intersect.
+    common: list[tuple[int, int]] | None = None
+    for runs in runs_by_residue.values():
+        wide = [(start - modulus + 1, end + modulus - 1) for start, end in runs]
+        if common is None:
+            common = wide
+        else:
+            common = [(max(a, c), min(b, d)) for a, b in common for c, d in wide if max(a, c) <= min(b, d)]
+    least = min(runs[0][0] for runs in runs_by_residue.values())
+    most = max(runs[-1][1] for runs in runs_by_residue.values())
+    return [(max(low, least), min(high, most)) for low, high in common or []]
 
 
 def _few_values_text(name: str, sets: list[Unknown], domain: Unknown) -> str:

@@ -29,6 +29,9 @@ GOLDEN_RUNS = {
     "transpose_write": "analyze --space global 'y[tx*M + ty]'",
     "explained": "analyze --explain 'tile[tx][ty ^ tx]'",
     "two": "analyze 'a[tx]' 'a[2*tx]'",
+    "data": "analyze 's[idx[tx]]' 's[tx]'",
+    "sampled": "analyze 's[(tx+j)%n]'",
+    "upper_bound": "analyze 't[tx*k*k][j+m]'",
     "help": "--help",
     "help_analyze": "analyze --help",
     "help_count": "count --help",
@@ -65,8 +68,8 @@ ERRORS = {
     "swizzle negative": ("analyze --swizzle=-1,0,3 's[tx]'", "B and M must be at least 0"),
     "swizzle huge": ("analyze --swizzle 3,3,400 's[tx]'", "reaches past bit 30"),
     "swizzle tears": ("analyze --swizzle 3,0,3 --dtype half --vec 8 's[8*tx]'", "keeps runs of 2 bytes together"),
-    "xor shape": ("analyze --swizzle xor --shape 32,33 'tile[tx][ty]'", "not one-to-one on 33 columns"),
-    "xor tall": ("analyze --swizzle xor --shape 64,32 'tile[tx][ty]'", "not one-to-one on 64 rows"),
+    "xor shape": ("analyze --swizzle xor --shape 32,33 'tile[tx][ty]'", "not one-to-one on 32 rows of 33 columns"),
+    "xor tall": ("analyze --swizzle xor --shape 64,32 'tile[tx][ty]'", "not one-to-one on 64 rows of 32 columns"),
     "xor pad": ("analyze --swizzle xor --pad 1 'tile[tx][ty]'", "exclude each other"),
     "two swizzles": ("analyze --swizzle xor --tma 128B 'tile[tx][ty]'", "choose one of"),
     "pad flat": ("analyze --pad 1 's[tx]'", "--pad needs rows"),
@@ -83,7 +86,8 @@ ERRORS = {
     "block": ("analyze --block 64,64 's[tx]'", "a block has 1 to 1024 threads"),
     "block text": ("analyze --block wide 's[tx]'", "--block takes integers"),
     "arch": ("analyze --arch sm_61 's[tx]'", "older than Volta"),
-    "data": ("analyze 's[idx[tx]]'", "depends on data in 'idx'"),
+    "both sides": ("analyze 'out[tx] = tile[tx][ty]'", "both sides access memory"),
+    "float let": ("analyze --let 'j=a[tx' 's[j]'", "unbalanced"),
     "literal": ("analyze 's[99999999999999999999999999]'", "does not fit 64 bits"),
     "usage": ("analyze", "Missing argument"),
     "option": ("analyze --nonsense 's[tx]'", "No such option"),
@@ -137,6 +141,8 @@ def test_check_exits_1_on_excess_and_on_what_is_not_known(bankcheck: Callable[..
     assert bankcheck("analyze", "--check", "s[__popc(j) + tx]").code == 1  # not proved
     assert bankcheck("analyze", "--check", "*(float4*)&s[4*tx + j]").code == 1  # faults for some j
     assert bankcheck("analyze", "--check", "--op", "atomic", "s[tx]").code == 1  # no number predicted
+    assert bankcheck("analyze", "--check", "s[idx[tx]]").code == 1  # depends on data
+    assert bankcheck("analyze", "--check", "t[tx*k*k][j+m]").code == 1  # an upper bound of 32
 
 
 def test_json_has_every_field(bankcheck: Callable[..., Finished]) -> None:

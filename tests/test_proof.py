@@ -116,7 +116,14 @@ def test_known_proofs(expression: str, options: dict[str, object], cases: set[in
 def test_where_no_law_helps_it_says_so() -> None:
     analysis = analyze("s[__popc(j) * tx]")
     assert analysis.basis == "computed"
-    assert "only j = 0..31 were tried" in analysis.not_proved
+    assert "tried j in -32, -1, 0, 1" in analysis.not_proved
+    assert all(case.when.startswith("such as j = ") for case in analysis.cases)
+
+
+def test_the_short_cut_keeps_upper_bounds() -> None:
+    """j+m is taken as one unknown, but tx*k*k may meet: the bound must cover every value, not only k = 0."""
+    analysis = analyze("t[tx*k*k][j+m]")
+    assert analysis.wavefronts == 32 == analyze("t[tx*k*k][j+m]", let={"k": 1}).wavefronts
 
 
 def test_an_upper_bound_says_so() -> None:

@@ -200,7 +200,7 @@ def test_physical_column(row: int, column: int, physical: int) -> None:
 
 
 def test_xor_is_refused_where_it_leaves_the_row() -> None:
-    with pytest.raises(bankcheck.BankcheckError, match="not one-to-one on 48 columns"):
+    with pytest.raises(bankcheck.BankcheckError, match="not one-to-one on 32 rows of 48 columns"):
         bankcheck.analyze("tile[tx][0]", shape=(32, 48), swizzle="xor")
 
 
