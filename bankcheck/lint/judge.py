@@ -1,0 +1,413 @@
+"""Counting a site: from expressions to the wavefronts of every warp, iteration and launch value.
+
+Cheap exact ways first: what all lanes share is dropped (law 1), what is left is enumerated warp by warp if it has
+few values, a bound such as `tid < n` is enumerated by the masks it can make (law 6). Only what remains goes to the
+prover. An access that resists all of it is not counted, and the verdict says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import gcd, prod
+
+from bankcheck import expr
+from bankcheck.banks import Traffic, count_wavefronts
+from bankcheck.ctype import CInt, name_of
+from bankcheck.errors import BankcheckError
+from bankcheck.expr import Const, Node, Op, Symbol, Undefined
+from bankcheck.hardware import WARP_LANES, Rule, rule_for
+from bankcheck.launch import Block
+from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, coordinates
+from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
+from bankcheck.proof import bank_request, prove
+from bankcheck.symbolic import Box
+from bankcheck.symbolic import Unknown as Range
+
+MAX_POINTS = 1024
+MAX_MASKS = 200
+_FULL = Range(expr.INT.low, expr.INT.high)
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One count and a sample of the values that lead to it."""
+
+    traffic: Traffic | None
+    """None where the access would fault."""
+    bind: Mapping[str, int]
+    warp: int
+    points: int
+    """How many of the enumerated values have this count."""
+    fault: str = ""
+    exact: bool = True
+
+    @property
+    def excess(self) -> int:
+        """Wavefronts above the ideal; 0 where there is no number."""
+        return (self.traffic.excess or 0) if self.traffic else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a site costs, or why it is not known."""
+
+    site: Site
+    cases: tuple[Case, ...] = ()
+    """Worst first. Empty: not counted, and `reason` says why; or no lane ever takes part."""
+    basis: str = "computed"
+    reason: str = ""
+    assumptions: tuple[str, ...] = ()
+    never: bool = False
+
+    @property
+    def worst(self) -> Case | None:
+        """The case with the largest excess."""
+        return self.cases[0] if self.cases else None
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Cases by count."""
+
+    samples: dict[tuple[object, ...], Case] = field(default_factory=dict)
+    points: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    def add(self, case: Case) -> None:
+        traffic = case.traffic
+        key: tuple[object, ...] = (case.fault, case.exact)
+        if traffic is not None:
+            key += (traffic.wavefronts, traffic.ideal, traffic.ways, traffic.row_passes)
+        self.samples.setdefault(key, case)
+        self.points[key] = self.points.get(key, 0) + 1
+
+    def cases(self) -> tuple[Case, ...]:
+        found = [
+            Case(c.traffic, c.bind, c.warp, self.points[key], c.fault, c.exact) for key, c in self.samples.items()
+        ]
+        return tuple(sorted(found, key=lambda c: (-c.excess, -(c.traffic.ways if c.traffic else 0), bool(c.fault))))
+
+
+class Judge:
+    """Judges the sites of one run: one block shape, shared caches."""
+
+    def __init__(self, block: Block, reasons: Mapping[str, str]) -> None:
+        self.block, self.reasons = block, reasons
+        self._coordinates = coordinates(block)
+        self._splitter = Splitter(frozenset())
+        self._counted: dict[tuple[object, ...], Traffic] = {}
+
+    def __call__(self, site: Site) -> Verdict:
+        """The verdict on one site."""
+        if site.reason:
+            return Verdict(site, reason=site.reason)
+        try:
+            rule = rule_of(site)
+            verdict = _Judgement(self, site, rule).verdict()
+            return replace(verdict, reason=verdict.reason or rule.loop)
+        except BankcheckError as problem:
+            return Verdict(site, reason=problem.message)
+        except RecursionError:
+            return Verdict(site, reason="the expression is nested too deeply")
+
+    def placed(self, node: Node) -> Node:
+        """A node with threadIdx in terms of lane and warp."""
+        return expr.substitute(node, self._coordinates)
+
+    def count(self, rule: Rule, addresses: tuple[int | None, ...]) -> Traffic:
+        """`count_wavefronts`, remembered."""
+        key = (rule.instruction, addresses)
+        if key not in self._counted:
+            self._counted[key] = count_wavefronts(rule, addresses)
+        return self._counted[key]
+
+
+def rule_of(site: Site) -> Rule:
+    """The hardware rule of a site's instruction."""
+    bits, op = 8 * site.bytes_per_lane, site.op
+    if op in ("load", "store"):
+        return rule_for(f"{'ld' if op == 'load' else 'st'}.shared.b{bits}")
+    if op == "cas":
+        return rule_for(f"atom.shared.cas.b{bits}")
+    if op == "atomic":
+        suffix = {"float": "f32", "double": "f64", "half2": "f16x2", "__nv_bfloat162": "bf16x2"}.get(name_of(site.ctype))
+        if suffix is None:
+            signed = isinstance(site.ctype, CInt) and site.ctype.signed and bits == 32
+            suffix = f"{'s' if signed else 'u'}{bits}"
+        return rule_for(f"atom.shared.add.{suffix}")
+    if op.startswith("cp.async"):
+        return rule_for(f"{op}.{site.bytes_per_lane}")
+    return rule_for(op)
+
+
+class _Judgement:
+    """One site on its way to a verdict."""
+
+    def __init__(self, judge: Judge, site: Site, rule: Rule) -> None:
+        self.judge, self.site, self.rule, self.block = judge, site, rule, judge.block
+        self.assumptions: dict[str, None] = {}
+        self.split: Split = judge._splitter(judge.placed(site.offset))
+        terms = [judge.placed(term) for term in site.guard]
+        if self.block.threads % WARP_LANES:
+            tid = judge._coordinates["tid"]
+            terms.insert(0, expr.binary("<", tid, Const(self.block.threads)))
+        self.terms = [term for term in terms if not (isinstance(term, Const) and term.value)]
+        for why in dict.fromkeys(site.maybe):
+            self.assumptions[f"all lanes take part where '{_short(why)}' decides"] = None
+
+    def verdict(self) -> Verdict:
+        """Try the ways from the cheapest on."""
+        self._assume_alignment()
+        unknown = [n for n in expr.symbols_of(*self.split.lanes) if n.startswith(PER_LANE)]
+        if unknown:
+            return self._congruent(unknown)
+        bounds, filters, lane_terms = self._sorted_terms()
+        names = dict.fromkeys(expr.symbols_of(*self.split.lanes, *lane_terms))
+        names.pop("lane", None)
+        domains = {name: self._domain(name) for name in names}
+        few = prod(domain.count for domain in domains.values()) <= MAX_POINTS
+        if few and bounds is not None:
+            filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
+            return self._enumerated(domains, [*filters, *lane_terms], bounds)
+        return self._proved()
+
+    # Guards
+
+    def _sorted_terms(self) -> tuple[list[Op] | None, list[Node], list[Node]]:
+        """(bounds such as tid < n to be enumerated by their masks, uniform filters, other guards)."""
+        filters: list[Node] = []
+        concrete: list[Node] = []
+        bounds: list[Op] = []
+        address = set(expr.symbols_of(*self.split.lanes)) - {"lane"}
+        for term in self.terms:
+            names = set(expr.symbols_of(term))
+            if "lane" not in names:
+                filters.append(term)
+            elif all(self._domain(name).count <= MAX_POINTS for name in names - {"lane"}):
+                concrete.append(term)
+            elif isinstance(term, Op) and term.name in _COMPARISONS:
+                bounds.append(term)
+            else:
+                return None, filters, [*concrete, term]
+        used = address.union(*(expr.symbols_of(term) for term in concrete))
+        for bound in bounds:
+            names = set(expr.symbols_of(bound)) - {"lane", "warp"}
+            free = {name for name in names if self._domain(name).count > MAX_POINTS}
+            if used & free:
+                return None, filters, [*concrete, *bounds]
+            used |= free
+        return bounds, filters, concrete
+
+    def _masks(self, bound: Op, values: Mapping[str, int], evaluate: LaneEvaluator) -> Iterator[tuple[list[bool], dict[str, int]]]:
+        """The masks that `lane value < uniform value` can make, each with a sample of the uniform symbol."""
+        ctype = bound.args[0].ctype
+        difference = expr.binary("-", expr.cast(bound.args[0], expr.LONG), expr.cast(bound.args[1], expr.LONG))
+        split = self.judge._splitter(difference)
+        lanes = _column(evaluate(split.node))
+        if any(isinstance(value, Undefined) for value in lanes):
+            yield [True] * WARP_LANES, {}
+            return
+        unit = split.unit or 1
+        candidates = sorted({-v - (-v % unit) + k * unit for v in set(lanes) for k in (-1, 0, 1, 2)})
+        symbol, sign = _plain(bound)
+        seen = set()
+        for rest in candidates[:MAX_MASKS]:
+            mask = tuple(bool(expr.apply(Op(bound.name, bound.args, expr.BOOL), v + rest, 0)) for v in lanes)
+            if mask not in seen and any(mask):
+                seen.add(mask)
+                yield list(mask), {symbol: sign * rest} if symbol else {}
+        del ctype, values
+
+    def _domain(self, name: str) -> Range:
+        if name == "warp":
+            return Range(0, self.block.warps - 1)
+        if name in self.site.ranges:
+            return self.site.ranges[name]
+        if name.startswith(("blockIdx", "gridDim")):
+            return Range(0, expr.INT.high)
+        return _FULL
+
+    # Ways to count
+
+    def _enumerated(self, domains: Mapping[str, Range], guards: list[Node], bounds: list[Op]) -> Verdict:
+        tally = _Tally()
+        choices = [range(d.low, d.high + 1, d.modulus) for d in domains.values()]
+        node, guard = self.split.node, conjunction(tuple(guards))
+        for point in product(*choices):
+            values = dict(zip(domains, point, strict=True))
+            evaluate = LaneEvaluator({"lane": list(range(WARP_LANES)), **values})
+            active = _column(evaluate(guard))
+            if any(isinstance(value, Undefined) for value in active):
+                return self._unknown(next(v.reason for v in active if isinstance(v, Undefined)))
+            if not any(active):
+                continue
+            addresses = _column(evaluate(node))
+            for mask, sample in self._combined(bounds, values, evaluate):
+                lanes = [a if on and at else None for a, on, at in zip(addresses, active, mask, strict=True)]
+                problem = next((a for a in lanes if isinstance(a, Undefined)), None)
+                if problem is not None:
+                    return self._unknown(problem.reason)
+                self._tally(tally, lanes, {**values, **sample})
+        return self._finished(tally, self._free(bounds))
+
+    def _combined(
+        self, bounds: list[Op], values: Mapping[str, int], evaluate: LaneEvaluator
+    ) -> Iterator[tuple[list[bool], dict[str, int]]]:
+        if not bounds:
+            yield [True] * WARP_LANES, {}
+            return
+        first, *rest = bounds
+        for mask, sample in self._masks(first, values, evaluate):
+            for other, more in self._combined(rest, values, evaluate):
+                both = [a and b for a, b in zip(mask, other, strict=True)]
+                if any(both):
+                    yield both, {**sample, **more}
+
+    def _proved(self) -> Verdict:
+        """The prover, for what has too many values to try."""
+        active = conjunction(tuple(self.terms))
+        address = self.split.node
+        tally = _Tally()
+        names = [name for name in expr.symbols_of(address, active) if name != "lane"]
+        if any(name.startswith(PER_LANE) for name in names):
+            return self._unknown(next(self.judge.reasons[n] for n in names if n.startswith(PER_LANE)))
+        box: Box = {name: self._domain(name) for name in names}
+        for shift in self._shifts():
+            shifted = expr.binary("+", address, Const(shift, expr.LONG)) if shift else address
+            proof = prove(bank_request(self.rule, shifted, active, {"lane": range(WARP_LANES)}), box)
+            if proof.failure:
+                return self._unknown(f"no proof for all values was found: {proof.failure}")
+            problems = [outcome.undefined for outcome in proof.outcomes if outcome.undefined]
+            if problems and len(problems) == len(proof.outcomes):
+                return self._unknown(problems[0])
+            for outcome in proof.outcomes:
+                if outcome.undefined or all(a is None for a in outcome.addresses):
+                    continue
+                values = {name: known.nearest_zero() for name, known in outcome.box.items()}
+                self._tally(tally, list(outcome.addresses), values, exact=outcome.exact, shifts=(0,))
+        return self._finished(tally, names)
+
+    def _congruent(self, unknown: list[str]) -> Verdict:
+        """Law 7: an unknown multiple of 128 bytes hides the word but not the bank."""
+        kept, reason = [], self.judge.reasons.get(unknown[0], "a value is not known")
+        for term in self.split.lanes:
+            if any(name.startswith(PER_LANE) for name in expr.symbols_of(term)):
+                from bankcheck.lint.lanes import _content
+
+                if _content(term) % 128:
+                    return self._unknown(reason)
+            else:
+                kept.append(term)
+        self.split = Split(kept, self.split.constant, self.split.unit, self.split.shared)
+        bounds, filters, lane_terms = self._sorted_terms()
+        names = dict.fromkeys(expr.symbols_of(*kept, *lane_terms))
+        names.pop("lane", None)
+        domains = {name: self._domain(name) for name in names}
+        if bounds is None or prod(d.count for d in domains.values()) > MAX_POINTS:
+            return self._unknown(reason)
+        filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
+        verdict = self._enumerated(domains, [*filters, *lane_terms], bounds)
+        if self.rule.counts != "lanes" and any(not _banks_apart(case) for case in verdict.cases):
+            return self._unknown(reason)
+        return Verdict(self.site, verdict.cases, verdict.basis if verdict.basis != "computed" else "proved",
+                       verdict.reason, verdict.assumptions, verdict.never)  # fmt: skip
+
+    # Counting
+
+    def _shifts(self) -> tuple[int, ...]:
+        """What the shared rest of the addresses can be, modulo the unit that matters."""
+        need = max(4, self.rule.bytes_per_lane)
+        if self.rule.row_writes:
+            need = 512
+        if not self.split.unit:
+            return (0,)
+        step = gcd(self.split.unit, need)
+        return tuple(range(0, need, step))
+
+    def _tally(
+        self, tally: _Tally, lanes: list[int | None], values: dict[str, int], *, exact: bool = True,
+        shifts: tuple[int, ...] | None = None,
+    ) -> None:  # fmt: skip
+        if all(lane is None for lane in lanes):
+            return
+        width = self.rule.bytes_per_lane
+        counted = lanes[: 8 * self.rule.matrices] if self.rule.matrices else lanes
+        present = [lane for lane in counted if lane is not None]
+        shifts = self._shifts() if shifts is None else shifts
+        fitting = [s for s in shifts if all((lane + s) % width == 0 for lane in present)]
+        if len(fitting) < len(shifts) and fitting:
+            self.assumptions[f"the addresses are multiples of {width}, as the access needs"] = None
+        bind, warp = self._bind(values), values.get("warp", 0)
+        for shift in fitting:
+            addresses = tuple(None if lane is None else lane + shift for lane in lanes)
+            tally.add(Case(self.judge.count(self.rule, addresses), bind, warp, 1, "", exact))
+        if not fitting and present:
+            at = next(lane + shifts[0] for lane in present if (lane + shifts[0]) % width)
+            tally.add(Case(None, bind, warp, 1, f"a lane accesses byte {at}, which is not a multiple of {width}"))
+
+    def _bind(self, values: Mapping[str, int]) -> dict[str, int]:
+        bind = dict(self.site.binds)
+        for name, known in self.site.ranges.items():
+            bind[name] = values.get(name, known.low)
+        for name, value in values.items():
+            if name != "warp" and not name.startswith(UNIFORM):
+                bind[name] = value
+        return bind
+
+    def _free(self, bounds: list[Op]) -> list[str]:
+        names = [*self.split.shared, *expr.symbols_of(*bounds)]
+        return [n for n in dict.fromkeys(names) if n not in ("lane", "warp") and n not in self.site.ranges]
+
+    def _finished(self, tally: _Tally, free: list[str]) -> Verdict:
+        cases = tally.cases()
+        involved = expr.symbols_of(*self.split.lanes, *self.terms)
+        guessed = [name for name in involved if name.startswith(UNIFORM)]
+        if len(cases) > 1 and guessed:
+            return self._unknown(self.judge.reasons.get(guessed[0], "a value is not known"))
+        open_names = [n for n in free if n not in self.site.ranges and n not in ("warp", "lane")]
+        open_names += [n for n, r in self.site.ranges.items() if r.high >= expr.INT.high >> 8]
+        basis = "proved" if open_names else "computed"
+        if self.assumptions:
+            basis = "assumed"
+        return Verdict(self.site, cases, basis, "", tuple(self.assumptions), never=not cases)
+
+    def _unknown(self, reason: str) -> Verdict:
+        return Verdict(self.site, reason=reason, assumptions=tuple(self.assumptions))
+
+    def _assume_alignment(self) -> None:
+        width, buffer = self.rule.bytes_per_lane, self.site.buffer
+        need = 512 if self.rule.row_writes else max(4, width)
+        given = max(buffer.align_bytes, 16 if buffer.dynamic else 1)
+        if given < need:
+            self.assumptions[f"'{buffer.name}' starts at a multiple of {need} bytes"] = None
+
+
+def _banks_apart(case: Case) -> bool:
+    """Whether no two lanes of a service group touch one bank."""
+    if case.traffic is None:
+        return False
+    for group in case.traffic.groups:
+        if any(sum(len(lanes) for lanes in words.values()) > 1 for words in group.banks.values()):
+            return False
+    return True
+
+
+def _column(value: expr.Lanes) -> list[expr.Value]:
+    return value if isinstance(value, list) else [value] * WARP_LANES
+
+
+def _plain(bound: Op) -> tuple[str, int]:
+    """The name of the uniform side of a bound if it is a bare symbol, and its sign in left - right."""
+    for side, sign in ((bound.args[1], -1), (bound.args[0], 1)):
+        while isinstance(side, Op) and side.name == "cast":
+            side = side.args[0]
+        if isinstance(side, Symbol) and side.name != "lane" and not side.name.startswith(UNIFORM):
+            return side.name, sign
+    return "", 1
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else text[:57] + "..."
