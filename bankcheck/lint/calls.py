@@ -125,7 +125,10 @@ class Calls:
         if written is None:
             written = re.search(rf"\b(thread_block)\s*&?\s*{re.escape(name)}\b", reader.file.expanded)
         if written is not None and written[1] == "auto":
-            return re.search(rf"\bauto\s+{re.escape(name)}\s*=\s*[\w:]*this_thread_block", reader.file.expanded) is not None
+            return (
+                re.search(rf"\bauto\s+{re.escape(name)}\s*=\s*[\w:]*this_thread_block", reader.file.expanded)
+                is not None
+            )
         return written is not None and written[1] == "thread_block"
 
     def _unknown(self, reader: Reader, name: str, arguments: list[Tree], node: Tree) -> Entity:
@@ -235,17 +238,17 @@ class Calls:
             declarator = parameter.child_by_field_name("declarator")
             if isinstance(place, Place) and isinstance(place.ctype, ArrayType) and declarator is not None:
                 self._deduce_lengths(reader, declarator, place.ctype, wanted, scope)
-        for parameter in function.template:
-            if parameter.default is not None:
-                if parameter.is_type and parameter.name not in types:
-                    found_type = _type_of(reader, parameter.default)
+        for wanting in function.template:
+            if wanting.default is not None:
+                if wanting.is_type and wanting.name not in types:
+                    found_type = _type_of(reader, wanting.default)
                     if found_type is not None:
-                        types[parameter.name] = found_type
-                elif not parameter.is_type and parameter.name not in scope:
-                    scope[parameter.name] = Variable(expr.INT, reader.value(parameter.default))
-            if not parameter.is_type and parameter.name not in scope and parameter.name:
-                why = f"the template argument '{parameter.name}' is not known"
-                scope[parameter.name] = Variable(expr.INT, Unknown(why))
+                        types[wanting.name] = found_type
+                elif not wanting.is_type and wanting.name not in scope:
+                    scope[wanting.name] = Variable(expr.INT, reader.value(wanting.default))
+            if not wanting.is_type and wanting.name not in scope and wanting.name:
+                why = f"the template argument '{wanting.name}' is not known"
+                scope[wanting.name] = Variable(expr.INT, Unknown(why))
 
     def _deduce_lengths(
         self, reader: Reader, declarator: Tree, ctype: Type, wanted: set[str], scope: dict[str, Variable]

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bankcheck.expr import Span
-from bankcheck.lint.findings import AccessRow, Label, Place
+from bankcheck.lint.findings import AccessRow, Basis, Label, Place
 from bankcheck.lint.interpret import Change, Launch, Run, execute
 from bankcheck.lint.judge import Case, Judge, Verdict
 from bankcheck.lint.launches import KnownLaunch, Launches, launches_of
 from bankcheck.lint.memory import Buffer, Site
 from bankcheck.lint.merge import merge_members
-from bankcheck.lint.program import Function, Program, read_program
+from bankcheck.lint.program import Function, Program
 from bankcheck.lint.source import Directive, Source
 from bankcheck.syntax import Tree
 
@@ -61,16 +61,23 @@ class Facts:
         for execution in self.executions:
             for verdict in execution.verdicts:
                 site = verdict.site
-                key = (execution.kernel.node.start_byte, site.span, site.text, site.op, site.bytes_per_lane, site.buffer.name)
+                key = (
+                    execution.kernel.node.start_byte,
+                    site.span,
+                    site.text,
+                    site.op,
+                    site.bytes_per_lane,
+                    site.buffer.name,
+                )
                 grouped.setdefault(key, []).append((execution, verdict))
         return iter(grouped.values())
 
 
 def gather(
-    source: Source, known: Sequence[KnownLaunch], configured: tuple[int, ...] | None, want_global: bool
+    program: Program, known: Sequence[KnownLaunch], configured: tuple[int, ...] | None, want_global: bool
 ) -> Facts:
     """Run all kernels of a file."""
-    program = read_program(source)
+    source = program.source
     facts = Facts(source, program, source.directives())
     if "__shared__" not in source.expanded and not want_global:
         return facts
@@ -129,7 +136,7 @@ def rows_of(facts: Facts, execution: Execution, verdict: Verdict) -> Iterator[Ac
         yield row(case, case.fault)
 
 
-def basis_of(execution: Execution, verdict: Verdict) -> str:  # type: ignore[return]
+def basis_of(execution: Execution, verdict: Verdict) -> Basis:
     """proved, computed or assumed."""
     return "assumed" if execution.launch.assumed else verdict.basis
 

@@ -62,9 +62,7 @@ class Run:
     stopped: str = ""
 
 
-def execute(
-    program: Program, kernel: Function, launch: Launch, changes: Mapping[Span, Change] | None = None
-) -> Run:
+def execute(program: Program, kernel: Function, launch: Launch, changes: Mapping[Span, Change] | None = None) -> Run:
     """Run one kernel for one launch. `changes` tries other layouts for arrays, by where they are declared."""
     interpreter = Interpreter(program, launch, changes or {})
     return interpreter.run(kernel)
@@ -271,6 +269,8 @@ class Interpreter:
         if first is Flow.ON:
             frame.scopes = after_yes
         self._leaves(left, kind, why)
+        if kind is Flow.RETURN:
+            state.left.append(stays)
         state.restrict(stays, f"not ({why})" if first is not Flow.ON else why)
         return Flow.ON
 
@@ -374,7 +374,9 @@ class Interpreter:
         assert variable is not None
         start = loops.number_in(variable.value)
         ctype = expr.LONG if isinstance(variable.value, Address) else variable.ctype
-        symbol = Symbol(f"@{node.start_byte}.{len(self.calls.active)}.{name}", ctype if isinstance(ctype, CInt) else expr.INT)
+        symbol = Symbol(
+            f"@{node.start_byte}.{len(self.calls.active)}.{name}", ctype if isinstance(ctype, CInt) else expr.INT
+        )
         if start is None or not (isinstance(variable.value, Address) or isinstance(ctype, CInt)):
             why = f"'{name}' changes from one iteration to the next in a way that is not followed"
             value: Entity = Unknown(why) if not isinstance(variable.value, Address) else variable.value
@@ -464,7 +466,11 @@ class Interpreter:
         for scope in self.state.frame.scopes:
             for name, variable in scope.items():
                 number = loops.number_in(variable.value)
-                if number is not None and not isinstance(number, Const) and values.keys() & expr.symbols_of(number).keys():
+                if (
+                    number is not None
+                    and not isinstance(number, Const)
+                    and values.keys() & expr.symbols_of(number).keys()
+                ):
                     replaced = expr.substitute(number, values)
                     scope[name] = replace(variable, value=loops.with_number(variable.value, replaced))
 

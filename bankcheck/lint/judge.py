@@ -7,19 +7,20 @@ prover. An access that resists all of it is not counted, and the verdict says wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import gcd, prod
 
 from bankcheck import expr
 from bankcheck.banks import Traffic, count_wavefronts
-from bankcheck.ctype import CInt, name_of
+from bankcheck.ctype import name_of
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import Const, Node, Op, Symbol, Undefined
+from bankcheck.expr import CInt, Const, Node, Op, Symbol, Undefined
 from bankcheck.hardware import WARP_LANES, Rule, rule_for
 from bankcheck.launch import Block
-from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, coordinates
+from bankcheck.lint.findings import Basis
+from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, content, coordinates
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
 from bankcheck.proof import bank_request, prove
 from bankcheck.symbolic import Box
@@ -27,6 +28,7 @@ from bankcheck.symbolic import Unknown as Range
 
 MAX_POINTS = 1024
 MAX_MASKS = 200
+MAX_CELLS = 600
 _FULL = Range(expr.INT.low, expr.INT.high)
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
@@ -43,6 +45,8 @@ class Case:
     """How many of the enumerated values have this count."""
     fault: str = ""
     exact: bool = True
+    when: str = ""
+    """The values of the launch's unknowns with this count, in words; empty if it does not depend on them."""
 
     @property
     def excess(self) -> int:
@@ -57,10 +61,12 @@ class Verdict:
     site: Site
     cases: tuple[Case, ...] = ()
     """Worst first. Empty: not counted, and `reason` says why; or no lane ever takes part."""
-    basis: str = "computed"
+    basis: Basis = "computed"
     reason: str = ""
     assumptions: tuple[str, ...] = ()
     never: bool = False
+    free: tuple[str, ...] = ()
+    """Unknowns of the launch (parameters, template arguments) that the addresses of the lanes depend on."""
 
     @property
     def worst(self) -> Case | None:
@@ -75,18 +81,19 @@ class _Tally:
     samples: dict[tuple[object, ...], Case] = field(default_factory=dict)
     points: dict[tuple[object, ...], int] = field(default_factory=dict)
 
-    def add(self, case: Case) -> None:
+    def add(self, case: Case) -> tuple[object, ...]:
+        """Take in a case; returns what tells it from others."""
         traffic = case.traffic
         key: tuple[object, ...] = (case.fault, case.exact)
         if traffic is not None:
             key += (traffic.wavefronts, traffic.ideal, traffic.ways, traffic.row_passes)
         self.samples.setdefault(key, case)
         self.points[key] = self.points.get(key, 0) + 1
+        return key
 
-    def cases(self) -> tuple[Case, ...]:
-        found = [
-            Case(c.traffic, c.bind, c.warp, self.points[key], c.fault, c.exact) for key, c in self.samples.items()
-        ]
+    def cases(self, when: Mapping[Hashable, str]) -> tuple[Case, ...]:
+        """The cases, worst first."""
+        found = [replace(c, points=self.points[key], when=when.get(key, "")) for key, c in self.samples.items()]
         return tuple(sorted(found, key=lambda c: (-c.excess, -(c.traffic.ways if c.traffic else 0), bool(c.fault))))
 
 
@@ -132,7 +139,9 @@ def rule_of(site: Site) -> Rule:
     if op == "cas":
         return rule_for(f"atom.shared.cas.b{bits}")
     if op == "atomic":
-        suffix = {"float": "f32", "double": "f64", "half2": "f16x2", "__nv_bfloat162": "bf16x2"}.get(name_of(site.ctype))
+        suffix = {"float": "f32", "double": "f64", "half2": "f16x2", "__nv_bfloat162": "bf16x2"}.get(
+            name_of(site.ctype)
+        )
         if suffix is None:
             signed = isinstance(site.ctype, CInt) and site.ctype.signed and bits == 32
             suffix = f"{'s' if signed else 'u'}{bits}"
@@ -200,9 +209,8 @@ class _Judgement:
             used |= free
         return bounds, filters, concrete
 
-    def _masks(self, bound: Op, values: Mapping[str, int], evaluate: LaneEvaluator) -> Iterator[tuple[list[bool], dict[str, int]]]:
+    def _masks(self, bound: Op, evaluate: LaneEvaluator) -> Iterator[tuple[list[bool], dict[str, int]]]:
         """The masks that `lane value < uniform value` can make, each with a sample of the uniform symbol."""
-        ctype = bound.args[0].ctype
         difference = expr.binary("-", expr.cast(bound.args[0], expr.LONG), expr.cast(bound.args[1], expr.LONG))
         split = self.judge._splitter(difference)
         lanes = _column(evaluate(split.node))
@@ -218,7 +226,6 @@ class _Judgement:
             if mask not in seen and any(mask):
                 seen.add(mask)
                 yield list(mask), {symbol: sign * rest} if symbol else {}
-        del ctype, values
 
     def _domain(self, name: str) -> Range:
         if name == "warp":
@@ -244,7 +251,7 @@ class _Judgement:
             if not any(active):
                 continue
             addresses = _column(evaluate(node))
-            for mask, sample in self._combined(bounds, values, evaluate):
+            for mask, sample in self._combined(bounds, evaluate):
                 lanes = [a if on and at else None for a, on, at in zip(addresses, active, mask, strict=True)]
                 problem = next((a for a in lanes if isinstance(a, Undefined)), None)
                 if problem is not None:
@@ -252,15 +259,13 @@ class _Judgement:
                 self._tally(tally, lanes, {**values, **sample})
         return self._finished(tally, self._free(bounds))
 
-    def _combined(
-        self, bounds: list[Op], values: Mapping[str, int], evaluate: LaneEvaluator
-    ) -> Iterator[tuple[list[bool], dict[str, int]]]:
+    def _combined(self, bounds: list[Op], evaluate: LaneEvaluator) -> Iterator[tuple[list[bool], dict[str, int]]]:
         if not bounds:
             yield [True] * WARP_LANES, {}
             return
         first, *rest = bounds
-        for mask, sample in self._masks(first, values, evaluate):
-            for other, more in self._combined(rest, values, evaluate):
+        for mask, sample in self._masks(first, evaluate):
+            for other, more in self._combined(rest, evaluate):
                 both = [a and b for a, b in zip(mask, other, strict=True)]
                 if any(both):
                     yield both, {**sample, **more}
@@ -273,7 +278,10 @@ class _Judgement:
         names = [name for name in expr.symbols_of(address, active) if name != "lane"]
         if any(name.startswith(PER_LANE) for name in names):
             return self._unknown(next(self.judge.reasons[n] for n in names if n.startswith(PER_LANE)))
+        from bankcheck.conditions import Cell, describe
+
         box: Box = {name: self._domain(name) for name in names}
+        cells: list[Cell] = []
         for shift in self._shifts():
             shifted = expr.binary("+", address, Const(shift, expr.LONG)) if shift else address
             proof = prove(bank_request(self.rule, shifted, active, {"lane": range(WARP_LANES)}), box)
@@ -286,17 +294,17 @@ class _Judgement:
                 if outcome.undefined or all(a is None for a in outcome.addresses):
                     continue
                 values = {name: known.nearest_zero() for name, known in outcome.box.items()}
-                self._tally(tally, list(outcome.addresses), values, exact=outcome.exact, shifts=(0,))
-        return self._finished(tally, names)
+                for key in self._tally(tally, list(outcome.addresses), values, exact=outcome.exact, shifts=(0,)):
+                    cells.append(Cell(outcome.box, key))
+        when = describe(cells, box) if 1 < len(tally.samples) and len(cells) <= MAX_CELLS else {}
+        return self._finished(tally, names, when)
 
     def _congruent(self, unknown: list[str]) -> Verdict:
         """Law 7: an unknown multiple of 128 bytes hides the word but not the bank."""
         kept, reason = [], self.judge.reasons.get(unknown[0], "a value is not known")
         for term in self.split.lanes:
             if any(name.startswith(PER_LANE) for name in expr.symbols_of(term)):
-                from bankcheck.lint.lanes import _content
-
-                if _content(term) % 128:
+                if content(term) % 128:
                     return self._unknown(reason)
             else:
                 kept.append(term)
@@ -311,8 +319,7 @@ class _Judgement:
         verdict = self._enumerated(domains, [*filters, *lane_terms], bounds)
         if self.rule.counts != "lanes" and any(not _banks_apart(case) for case in verdict.cases):
             return self._unknown(reason)
-        return Verdict(self.site, verdict.cases, verdict.basis if verdict.basis != "computed" else "proved",
-                       verdict.reason, verdict.assumptions, verdict.never)  # fmt: skip
+        return replace(verdict, basis="proved" if verdict.basis == "computed" else verdict.basis)
 
     # Counting
 
@@ -329,9 +336,10 @@ class _Judgement:
     def _tally(
         self, tally: _Tally, lanes: list[int | None], values: dict[str, int], *, exact: bool = True,
         shifts: tuple[int, ...] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> list[tuple[object, ...]]:  # fmt: skip
+        keys: list[tuple[object, ...]] = []
         if all(lane is None for lane in lanes):
-            return
+            return keys
         width = self.rule.bytes_per_lane
         counted = lanes[: 8 * self.rule.matrices] if self.rule.matrices else lanes
         present = [lane for lane in counted if lane is not None]
@@ -342,10 +350,12 @@ class _Judgement:
         bind, warp = self._bind(values), values.get("warp", 0)
         for shift in fitting:
             addresses = tuple(None if lane is None else lane + shift for lane in lanes)
-            tally.add(Case(self.judge.count(self.rule, addresses), bind, warp, 1, "", exact))
+            keys.append(tally.add(Case(self.judge.count(self.rule, addresses), bind, warp, 1, "", exact)))
         if not fitting and present:
             at = next(lane + shifts[0] for lane in present if (lane + shifts[0]) % width)
-            tally.add(Case(None, bind, warp, 1, f"a lane accesses byte {at}, which is not a multiple of {width}"))
+            fault = f"a lane accesses byte {at}, which is not a multiple of {width}"
+            keys.append(tally.add(Case(None, bind, warp, 1, fault)))
+        return keys
 
     def _bind(self, values: Mapping[str, int]) -> dict[str, int]:
         bind = dict(self.site.binds)
@@ -360,18 +370,19 @@ class _Judgement:
         names = [*self.split.shared, *expr.symbols_of(*bounds)]
         return [n for n in dict.fromkeys(names) if n not in ("lane", "warp") and n not in self.site.ranges]
 
-    def _finished(self, tally: _Tally, free: list[str]) -> Verdict:
-        cases = tally.cases()
+    def _finished(self, tally: _Tally, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
+        cases = tally.cases(when or {})
         involved = expr.symbols_of(*self.split.lanes, *self.terms)
         guessed = [name for name in involved if name.startswith(UNIFORM)]
         if len(cases) > 1 and guessed:
             return self._unknown(self.judge.reasons.get(guessed[0], "a value is not known"))
         open_names = [n for n in free if n not in self.site.ranges and n not in ("warp", "lane")]
         open_names += [n for n, r in self.site.ranges.items() if r.high >= expr.INT.high >> 8]
-        basis = "proved" if open_names else "computed"
+        basis: Basis = "proved" if open_names else "computed"
         if self.assumptions:
             basis = "assumed"
-        return Verdict(self.site, cases, basis, "", tuple(self.assumptions), never=not cases)
+        address = [n for n in expr.symbols_of(*self.split.lanes) if n in open_names]
+        return Verdict(self.site, cases, basis, "", tuple(self.assumptions), not cases, tuple(address))
 
     def _unknown(self, reason: str) -> Verdict:
         return Verdict(self.site, reason=reason, assumptions=tuple(self.assumptions))

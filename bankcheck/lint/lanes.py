@@ -40,10 +40,10 @@ class LaneEvaluator(Evaluator):
             elif name == "cast":
                 values = list(args[0])
             elif name in ("/", "%", ">>", "<<") and isinstance(args[1], int) and args[1] > 0 and min(args[0]) >= 0:
-                other = args[1]
-                if name in ("<<", ">>") and other >= op.ctype.bits:
+                amount = args[1]
+                if name in ("<<", ">>") and amount >= op.ctype.bits:
                     return None
-                values = [_POSITIVE[name](value, other) for value in args[0]]
+                values = [_POSITIVE[name](value, amount) for value in args[0]]
             else:
                 return None
             if min(values) < op.ctype.low or max(values) > op.ctype.high:
@@ -136,18 +136,22 @@ class Splitter:
                 else:
                     self._rest(result, factor, scale * node.value)
             elif self.uniform(node):
-                self._rest(result, node, scale * (_content(factor) if factor is not None else 1))
+                self._rest(result, node, scale * (content(factor) if factor is not None else 1))
                 if factor is not None:
                     result.shared += list(expr.symbols_of(factor))
             elif isinstance(node, Op) and node.ctype.bits >= 32 and self._open(node, scale, factor, stack):
                 continue
             else:
-                term = node if factor is None else expr.binary("*", expr.cast(node, expr.LONG), expr.cast(factor, expr.LONG))
+                term = (
+                    node
+                    if factor is None
+                    else expr.binary("*", expr.cast(node, expr.LONG), expr.cast(factor, expr.LONG))
+                )
                 result.lanes.append(expr.binary("*", expr.cast(term, expr.LONG), Const(scale, expr.LONG)))
         return result
 
     def _rest(self, result: Split, node: Node, scale: int) -> None:
-        result.unit = gcd(result.unit, scale * _content(node))
+        result.unit = gcd(result.unit, scale * content(node))
         result.shared += list(expr.symbols_of(node))
 
     def _open(self, op: Op, scale: int, factor: Node | None, stack: list[tuple[Node, int, Node | None]]) -> bool:
@@ -188,21 +192,21 @@ class Splitter:
         return known[1]
 
 
-def _content(node: Node | None) -> int:
+def content(node: Node | None) -> int:
     """A number that the node's value is always a multiple of."""
     if isinstance(node, Const):
         return abs(node.value)
     if isinstance(node, Op) and node.ctype.bits >= 32:
         if node.name == "cast" and node.args[0].ctype.bits >= 32:
-            return _content(node.args[0])
+            return content(node.args[0])
         if node.name in ("+", "-"):
-            return gcd(_content(node.args[0]), _content(node.args[1]))
+            return gcd(content(node.args[0]), content(node.args[1]))
         if node.name == "*":
-            return _content(node.args[0]) * _content(node.args[1])
+            return content(node.args[0]) * content(node.args[1])
         if node.name == "<<" and isinstance(node.args[1], Const) and 0 <= node.args[1].value < 32:
-            return _content(node.args[0]) << node.args[1].value
+            return content(node.args[0]) << node.args[1].value
         if node.name == "?:":
-            return gcd(_content(node.args[1]), _content(node.args[2]))
+            return gcd(content(node.args[1]), content(node.args[2]))
         if node.name == "&" and isinstance(node.args[1], Const) and node.args[1].value > 0:
             value = node.args[1].value
             return value & -value

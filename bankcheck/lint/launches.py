@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bankcheck.ctype import CInt, Type
+from bankcheck.ctype import Type
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import Const
+from bankcheck.expr import CInt, Const
 from bankcheck.launch import Block
 from bankcheck.lint.interpret import Interpreter, Launch
 from bankcheck.lint.program import Function, LaunchSite, Program

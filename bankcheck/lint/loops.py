@@ -174,7 +174,9 @@ def _compared(condition: Node, carried: list[Carried], steps: dict[str, Node]) -
 def _trips(start: int, step: int, operator: str, bound: int) -> int | None:
     """Iterations of `for (i = start; i OP bound; i += step)`, None if it does not end."""
     if operator == "!=":
-        return (bound - start) // step if step and (bound - start) % step == 0 and (bound - start) // step >= 0 else None
+        return (
+            (bound - start) // step if step and (bound - start) % step == 0 and (bound - start) // step >= 0 else None
+        )
     if operator in ("<", "<="):
         span = bound - start + (operator == "<=")
         return None if step <= 0 and span > 0 else max(0, -(span // -step)) if step > 0 else 0

@@ -82,6 +82,8 @@ class Site:
     """Instructions that this access takes: a struct is copied piece by piece."""
     notes: tuple[str, ...] = ()
     member: Member | None = None
+    warp_epoch: int = 0
+    """Barriers passed so far, those of a warp included."""
 
 
 @dataclass(frozen=True, slots=True)

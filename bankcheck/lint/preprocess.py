@@ -251,7 +251,9 @@ class _Preprocessor:
             name = match["name"]
             if name not in raw:
                 return match.group()
-            pasted = re.search(r"##\s*$", match.string[: match.start()]) or re.match(r"\s*##", match.string[match.end() :])
+            pasted = re.search(r"##\s*$", match.string[: match.start()]) or re.match(
+                r"\s*##", match.string[match.end() :]
+            )
             return raw[name] if pasted else self._expand(raw[name], hidden, depth + 1)
 
         pattern = r'(?P<literal>"(?:\\.|[^"\\])*")|(?<!#)\#\s*(?P<stringed>[A-Za-z_]\w*)|(?P<name>[A-Za-z_]\w*)'
@@ -269,7 +271,8 @@ class _Preprocessor:
             name = token.group()
             if token.start() < copied or token.lastgroup != "name" or name in hidden or name not in self.macros:
                 continue
-            macro, stop, arguments = self.macros[name], token.end(), []
+            macro, stop = self.macros[name], token.end()
+            arguments: list[str] = []
             if macro.parameters is not None:
                 arguments, stop = _arguments(text, token.end())
                 if not stop:

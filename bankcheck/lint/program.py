@@ -133,7 +133,9 @@ def _function(node: Tree, outer: Tree, source: Source) -> Function | None:
         bounds = next((c for c in outer.children if c.type == "launch_bounds"), None)
     template = _template_parameters(outer, source) if outer.type == "template_declaration" else ()
     is_device = "__device__" in words or "constexpr" in source.source(node)[:200]
-    return Function(name, node, body, _parameters(parameters), template, "__global__" in words, is_device, bounds, outer)
+    return Function(
+        name, node, body, _parameters(parameters), template, "__global__" in words, is_device, bounds, outer
+    )
 
 
 def _parameters(node: Tree) -> tuple[Tree, ...]:

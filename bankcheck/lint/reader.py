@@ -51,7 +51,9 @@ class Reader(Lowering):
 
     def named_type(self, name: str) -> Type | None:
         """A type of the program, or a template argument."""
-        words = [w for w in name.replace("const", " ").replace("volatile", " ").split() if w not in ("struct", "typename")]
+        words = [
+            w for w in name.replace("const", " ").replace("volatile", " ").split() if w not in ("struct", "typename")
+        ]
         return self.state.frame.types.get(" ".join(words))
 
     def implicit_array(self, name: str, subscripts: int, span: Span) -> Array | None:
@@ -76,7 +78,9 @@ class Reader(Lowering):
         """An expression used for its value: memory is read, arrays decay to pointers."""
         entity = self.entity(node)
         if isinstance(entity, Place):
-            return Address(self._first(entity)) if isinstance(entity.ctype, ArrayType) else self.as_integer(entity, node)
+            return (
+                Address(self._first(entity)) if isinstance(entity.ctype, ArrayType) else self.as_integer(entity, node)
+            )
         return entity
 
     def number(self, node: Tree) -> Node:
@@ -302,7 +306,11 @@ class Reader(Lowering):
             target = target.named_children[0]
         name = "".join(self.snippet.source(target).split())
         variable = self.state.lookup(name)
-        if variable is not None and target.type in ("identifier", "field_expression") and not isinstance(variable.value, Place):
+        if (
+            variable is not None
+            and target.type in ("identifier", "field_expression")
+            and not isinstance(variable.value, Place)
+        ):
             if isinstance(variable.ctype, CInt) and not isinstance(value, Place | Address):
                 value = expr.cast(value, variable.ctype)
             elif isinstance(variable.ctype, PointerType) and not isinstance(value, Address):

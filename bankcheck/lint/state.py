@@ -61,6 +61,9 @@ class State:
         self.barriers: list[Barrier] = []
         self.calls: tuple[Span, ...] = ()
         self.epoch = 0
+        self.warp_epoch = 0
+        self.left: list[Node] = []
+        """Conditions that hold because the other threads have returned: they wait at no barrier."""
         self.straight = 0
         self.steps = 0
         self.reasons: dict[str, str] = {}
@@ -191,7 +194,7 @@ class State:
         self.sites.append(
             Site(span, text, op, buffer, place.ctype, size, place.offset_bytes, self.guard, self.maybe,
                  dict(self.binds), dict(self.ranges), len(self.sites), self.epoch, self.straight, reason, self.calls,
-                 pieces, (), member)
+                 pieces, (), member, self.warp_epoch)
         )  # fmt: skip
 
     def read(self, place: Place, span: Span, text: str, member: Member | None = None) -> Node:
@@ -208,8 +211,10 @@ class State:
     def barrier(self, span: Span, whole_block: bool) -> None:
         """Threads wait for each other."""
         self.straight += 1
+        self.warp_epoch += 1
         if whole_block and not self.dead:
-            self.barriers.append(Barrier(span, self.guard, self.maybe, self.calls, dict(self.ranges)))
+            guard = tuple(term for term in self.guard if not any(term is other for other in self.left))
+            self.barriers.append(Barrier(span, guard, self.maybe, self.calls, dict(self.ranges)))
             self.epoch += 1
 
     def note(self, entity: Entity, span: Span, text: str, op: str, why: str) -> None:
