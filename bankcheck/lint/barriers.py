@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.expr import Node
@@ -23,11 +24,13 @@ _WRITES = ("store", "cp.async", "stmatrix")
 
 def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
     """BC401: a barrier of the block under a condition that differs between its threads."""
+    reported = set()
     for execution in facts.executions:
         for barrier in execution.run.barriers:
             why = _divides(barrier, execution.launch.block)
-            if why:
+            if why and barrier.span not in reported:
                 span = barrier.span
+                reported.add(span)
                 place = facts.place(span)
                 message = f"this barrier is reached by some threads of the block only{why}: the others never arrive"
                 yield Finding(
@@ -151,6 +154,4 @@ def _race(facts: Facts, execution: Execution, write: Verdict, read: Verdict, thr
         message = f"thread {writer} overwrites here what thread {reader} reads in line {there.line}, with no {barrier} between"
         shown, label = write, Label(there, "read here")
     result = finding(facts, "BC402", message, execution, shown, None)
-    from dataclasses import replace
-
     return replace(result, severity="error", related=(label, *result.related))
