@@ -29,6 +29,8 @@ from bankcheck.symbolic import Unknown as Range
 MAX_POINTS = 1024
 MAX_MASKS = 200
 MAX_CELLS = 600
+MAX_BOXES = 160
+"""Cases the prover may tell apart for one access: lint has many accesses, and must not wait for one."""
 _FULL = Range(expr.INT.low, expr.INT.high)
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
@@ -284,7 +286,7 @@ class _Judgement:
         cells: list[Cell] = []
         for shift in self._shifts():
             shifted = expr.binary("+", address, Const(shift, expr.LONG)) if shift else address
-            proof = prove(bank_request(self.rule, shifted, active, {"lane": range(WARP_LANES)}), box)
+            proof = prove(bank_request(self.rule, shifted, active, {"lane": range(WARP_LANES)}), box, MAX_BOXES)
             if proof.failure:
                 return self._unknown(f"no proof for all values was found: {proof.failure}")
             problems = [outcome.undefined for outcome in proof.outcomes if outcome.undefined]
