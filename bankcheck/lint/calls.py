@@ -110,15 +110,32 @@ class Calls:
             reader.state.barrier(span, self._is_block(reader, target))
             return Unknown("the result of a barrier", span)
         if target is not None and name == "thread_rank":
-            block = self._is_block(reader, target)
-            return Symbol("tid") if block else Unknown("the rank in a group of threads", span)
+            return self._rank(reader, target, span)
         if name in _STRUCT_METHODS:
             return None
         return self._unknown(reader, reader.file.source(function), arguments, node)
 
+    def _rank(self, reader: Reader, group: Tree, span: tuple[int, int]) -> Entity:
+        """`thread_rank()`: of the block, or of a tile of it."""
+        tid = expr.cast(Symbol("tid"), expr.UINT)
+        if self._is_block(reader, group):
+            return tid
+        name = re.escape(reader.file.source(group))
+        tile = re.search(rf"thread_block_tile<\s*(\d+)[^;{{}}]*>\s*&?\s*{name}\b", reader.file.expanded) or re.search(
+            rf"\b{name}\s*=\s*[\w:]*tiled_partition<\s*(\d+)\s*>", reader.file.expanded
+        )
+        if tile is not None and 0 < int(tile[1]) <= 1024:
+            return expr.binary("%", tid, Const(int(tile[1]), expr.UINT))
+        return Unknown("the rank in a group of threads", span)
+
     def _is_block(self, reader: Reader, group: Tree) -> bool:
         """Whether a cooperative group is the whole block."""
         name = reader.file.source(group)
+        if name not in self.program.groups:
+            self.program.groups[name] = self._declared_as_block(reader, name)
+        return self.program.groups[name]
+
+    def _declared_as_block(self, reader: Reader, name: str) -> bool:
         if "this_thread_block" in name:
             return True
         written = re.search(rf"\b(\w+(?:<[^;]*>)?)\s+{re.escape(name)}\s*[=;({{]", reader.file.expanded)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -15,7 +15,7 @@ from bankcheck.launch import Block
 from bankcheck.lint import loops
 from bankcheck.lint.asm import run_assembly
 from bankcheck.lint.calls import Calls
-from bankcheck.lint.memory import Barrier, Buffer, Site, Variable, conjunction, marks
+from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Barrier, Buffer, Site, Variable, conjunction, marks
 from bankcheck.lint.program import Function, Program, declarator_name
 from bankcheck.lint.reader import Reader, _field, sum_of
 from bankcheck.lint.state import OutOfSteps, Scopes, State
@@ -32,6 +32,8 @@ class Flow(Enum):
     CONTINUE = "continue"
 
 
+FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 31
+"""Iterations that are followed of a loop whose bound is not known but whose values are."""
 Change = tuple[int, ...] | str
 """A trial layout of an array: elements of padding per dimension, or "xor"."""
 
@@ -387,6 +389,40 @@ class Interpreter:
         self.state.assign(name, loops.with_number(variable.value, symbol))
         return loops.Carried(name, start, symbol, None)
 
+    def _steps_together(self, name: str, start: Node, node: Tree) -> bool:
+        """Whether all lanes hold the same value throughout: it starts so, and only known steps change it."""
+        if marks(start)[0]:
+            return False
+        changes = [tree for tree in self._changes_of(name, node)]
+        for tree in changes:
+            right = tree.child_by_field_name("right")
+            if tree.type == "argument_list" or (right is not None and not self._is_plain(right)):
+                return False
+            if right is not None and marks(self.reader.number(right))[0]:
+                return False
+        update = node.child_by_field_name("update")
+        inside = update if update is not None else node
+        return all(inside.start_byte <= tree.start_byte < inside.end_byte for tree in changes)
+
+    def _is_plain(self, node: Tree) -> bool:
+        """A number or a name: reading it has no effects."""
+        if node.type == "identifier":
+            return self.state.lookup(self.reader.file.source(node)) is not None
+        return node.type in ("number_literal", "field_expression") and "(" not in self.reader.file.source(node)
+
+    def _changes_of(self, name: str, node: Tree) -> Iterator[Tree]:
+        """The places in a loop that may change a variable."""
+        stack = [node]
+        while stack:
+            tree = stack.pop()
+            target = tree.child_by_field_name("left" if tree.type == "assignment_expression" else "argument")
+            if tree.type in ("assignment_expression", "update_expression") and target is not None:
+                if self.reader.file.source(target) == name:
+                    yield tree
+            elif tree.type == "argument_list" and any(self.reader.file.source(c) in (name, f"&{name}") for c in tree.named_children):
+                yield tree
+            stack.extend(tree.named_children)
+
     def _after(self, variable: loops.Carried) -> loops.Carried:
         now = self.state.lookup(variable.name)
         if isinstance(variable.start, Unknown) or now is None:
@@ -485,12 +521,18 @@ class Interpreter:
         state.epoch, state.straight = mark
         guard, maybe, binds = state.guard, state.maybe, dict(state.binds)
         shown = self._shown(condition, update)
+        assigned = self._assigned(update) if update is not None else []
+        seen: set[tuple[int, ...]] = set()
         frame.loops.append([])
         finished = False
         for iteration in range(loops.MAX_UNROLL):
             if condition is not None and not (do and iteration == 0):
-                again = self._decided(self._condition(condition))
+                tested = self._condition(condition)
+                again = self._decided(tested)
+                if again is None and self._may_go_on(tested, iteration, assigned, seen):
+                    again = tested
                 if again is None:
+                    finished = finished or (iteration >= FEWEST_DOUBLINGS and bool(seen))
                     break
                 if again is False:
                     finished = True
@@ -516,6 +558,21 @@ class Interpreter:
         frame.loops.pop()
         state.guard, state.maybe, state.binds = guard, maybe, binds
         return finished
+
+    def _may_go_on(self, tested: Node, iteration: int, names: list[str], seen: set[tuple[int, ...]]) -> bool:
+        """Whether to follow a loop such as `s *= 2` whose bound only the launch knows: its values are few and known."""
+        if marks(tested)[0] or iteration >= MOST_DOUBLINGS or not names:
+            return False
+        values = []
+        for name in names:
+            variable = self.state.lookup(name)
+            if variable is None or not isinstance(variable.value, Const) or not 0 < variable.value.value < 1 << 30:
+                return False
+            values.append(variable.value.value)
+        known = tuple(values)
+        fresh = known not in seen
+        seen.add(known)
+        return fresh
 
     def _shown(self, condition: Tree | None, update: Tree | None) -> list[str]:
         """The loop variables: what a person would name to say which iteration it is."""
@@ -674,6 +731,8 @@ class Interpreter:
             return expr.cast(value, ctype)
         if ctype is None and not isinstance(value, Place):
             return value
+        if isinstance(ctype, Opaque) and not ctype.size:
+            return Unknown(f"the type '{ctype.name}' of '{name}' is not known")
         if isinstance(ctype, PointerType):
             return Unknown(f"what '{name}' points to is not known")
         return Unknown(f"'{name}' is no integer")

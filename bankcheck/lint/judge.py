@@ -7,6 +7,7 @@ prover. An access that resists all of it is not counted, and the verdict says wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -14,7 +15,7 @@ from math import gcd, prod
 
 from bankcheck import expr
 from bankcheck.banks import Traffic, count_wavefronts
-from bankcheck.ctype import name_of
+from bankcheck.ctype import name_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Op, Symbol, Undefined
 from bankcheck.hardware import WARP_LANES, Rule, rule_for
@@ -159,6 +160,8 @@ class _Judgement:
     def __init__(self, judge: Judge, site: Site, rule: Rule) -> None:
         self.judge, self.site, self.rule, self.block = judge, site, rule, judge.block
         self.assumptions: dict[str, None] = {}
+        self.outside = _Tally()
+        """Cases with addresses outside the array: believed only if there are no others."""
         self.split: Split = judge._splitter(judge.placed(site.offset))
         terms = [judge.placed(term) for term in site.guard]
         if self.block.threads % WARP_LANES:
@@ -288,7 +291,7 @@ class _Judgement:
             shifted = expr.binary("+", address, Const(shift, expr.LONG)) if shift else address
             proof = prove(bank_request(self.rule, shifted, active, {"lane": range(WARP_LANES)}), box, MAX_BOXES)
             if proof.failure:
-                return self._unknown(f"no proof for all values was found: {proof.failure}")
+                return self._without_open_guards() or self._unknown(f"no proof was found: {self._in_words(proof.failure)}")
             problems = [outcome.undefined for outcome in proof.outcomes if outcome.undefined]
             if problems and len(problems) == len(proof.outcomes):
                 return self._unknown(problems[0])
@@ -300,6 +303,24 @@ class _Judgement:
                     cells.append(Cell(outcome.box, key))
         when = describe(cells, box) if 1 < len(tally.samples) and len(cells) <= MAX_CELLS else {}
         return self._finished(tally, names, when)
+
+    def _without_open_guards(self) -> Verdict | None:
+        """Another try with all lanes active where a condition on the launch's values could not be settled."""
+        kept = []
+        for term in self.terms:
+            names = set(expr.symbols_of(term))
+            if "lane" in names and any(self._domain(name).count > MAX_POINTS for name in names - {"lane"}):
+                self.assumptions["all lanes take part where a condition depends on values of the launch"] = None
+            elif "lane" in names:
+                kept.append(term)
+        if len(kept) == len(self.terms):
+            return None
+        self.terms = kept
+        return self.verdict()
+
+    def _in_words(self, text: str) -> str:
+        """A reason with what the unknowns stand for in place of their names."""
+        return re.sub(r"\?\??\d+", lambda m: f"(a value: {self.judge.reasons.get(m[0], m[0])})", text)
 
     def _congruent(self, unknown: list[str]) -> Verdict:
         """Law 7: an unknown multiple of 128 bytes hides the word but not the bank."""
@@ -350,14 +371,22 @@ class _Judgement:
         if len(fitting) < len(shifts) and fitting:
             self.assumptions[f"the addresses are multiples of {width}, as the access needs"] = None
         bind, warp = self._bind(values), values.get("warp", 0)
+        inside = self._inside(present)
         for shift in fitting:
             addresses = tuple(None if lane is None else lane + shift for lane in lanes)
-            keys.append(tally.add(Case(self.judge.count(self.rule, addresses), bind, warp, 1, "", exact)))
+            keys.append((tally if inside else self.outside).add(Case(self.judge.count(self.rule, addresses), bind, warp, 1, "", exact)))
         if not fitting and present:
             at = next(lane + shifts[0] for lane in present if (lane + shifts[0]) % width)
             fault = f"a lane accesses byte {at}, which is not a multiple of {width}"
             keys.append(tally.add(Case(None, bind, warp, 1, fault)))
         return keys
+
+    def _inside(self, offsets: list[int]) -> bool:
+        """Whether the offsets, where they are known in full, lie in the array: others never happen."""
+        size = size_of(self.site.buffer.ctype)
+        if self.site.buffer.dynamic or not size or self.split.unit or not offsets:
+            return True
+        return min(offsets) >= 0 and max(offsets) <= size - self.rule.bytes_per_lane
 
     def _bind(self, values: Mapping[str, int]) -> dict[str, int]:
         bind = dict(self.site.binds)
@@ -373,6 +402,7 @@ class _Judgement:
         return [n for n in dict.fromkeys(names) if n not in ("lane", "warp") and n not in self.site.ranges]
 
     def _finished(self, tally: _Tally, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
+        tally = tally if tally.samples else self.outside
         cases = tally.cases(when or {})
         involved = expr.symbols_of(*self.split.lanes, *self.terms)
         guessed = [name for name in involved if name.startswith(UNIFORM)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -50,8 +51,20 @@ def find_launches(program: Program) -> list[KnownLaunch]:
         for item in program.items:
             host.file_scope(item)
         line = program.source.position(program.source.span(site.node)[0])[0]
-        found.append(_evaluated(site, host, f"{program.source.path}:{line}"))
+        launch = _evaluated(site, host, f"{program.source.path}:{line}")
+        names = [site.kernel]
+        if site.kernel not in program.functions and site.function is not None:
+            names = _assigned_kernels(site, program) or names
+        found += [replace(launch, kernel=name) for name in names]
     return found
+
+
+def _assigned_kernels(site: LaunchSite, program: Program) -> list[str]:
+    """The kernels that a host function assigns to the pointer it launches through."""
+    assert site.function is not None
+    text = program.source.source(site.function)
+    named = re.findall(rf"\b{re.escape(site.kernel)}\s*=\s*&?\s*(\w+)\s*[;,<]", text)
+    return [name for name in dict.fromkeys(named) if any(f.is_kernel for f in program.functions.get(name, ()))]
 
 
 def _evaluated(site: LaunchSite, host: Interpreter, origin: str) -> KnownLaunch:

@@ -17,6 +17,8 @@ from bankcheck.places import Array, Entity, Place
 from bankcheck.symbolic import Unknown as Range
 
 UNIFORM, PER_LANE = "?", "??"
+CARRIED, CARRIED_UNIFORM = "@", "@="
+"""Placeholders of loop variables; the second kind is known to be the same for all lanes."""
 LANES = frozenset(("threadIdx.x", "threadIdx.y", "threadIdx.z", "lane", "tid"))
 """Symbols with one value per lane."""
 
@@ -120,4 +122,5 @@ def marks(node: Node) -> tuple[bool, bool]:
     """(whether lanes differ, whether a per-lane unknown is among the reasons)."""
     names = expr.symbols_of(node)
     unknown = any(name.startswith(PER_LANE) for name in names) or next(expr.unknowns_of(node), None) is not None
-    return unknown or not LANES.isdisjoint(names), unknown
+    carried = any(name.startswith(CARRIED) and not name.startswith(CARRIED_UNIFORM) for name in names)
+    return unknown or carried or not LANES.isdisjoint(names), unknown

@@ -70,6 +70,8 @@ class Program:
     launches: list[LaunchSite] = field(default_factory=list)
     items: list[Tree] = field(default_factory=list)
     """Declarations, type definitions and enums at file scope, in order."""
+    groups: dict[str, bool] = field(default_factory=dict)
+    """Names of cooperative groups that were looked up, and whether they are the whole block."""
 
     @property
     def kernels(self) -> Iterator[Function]:

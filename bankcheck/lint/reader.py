@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bankcheck import expr
-from bankcheck.ctype import ArrayType, PointerType, Record, Type, record, size_of
+from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.launch import builtin_variable
@@ -216,7 +216,7 @@ class Reader(Lowering):
         if steps.ctype == expr.UINT:  # addresses wrap at 32 bits, so an unsigned index may as well be signed
             steps = expr.cast(steps, expr.INT)
         if not place.step_bytes:
-            offset: Node = Unknown("the size of the element type is not known", (0, 0), expr.LONG)
+            offset: Node = Unknown(f"the size of an element of '{place.array.name}' is not known", (0, 0), expr.LONG)
         else:
             scaled = expr.binary("*", expr.cast(steps, expr.LONG), Const(place.step_bytes, expr.LONG))
             offset = sum_of(place.offset_bytes, scaled)
@@ -337,6 +337,13 @@ class Reader(Lowering):
         return self.value(_field(node, "right"))
 
     # Types and calls
+
+    def _named(self, name: str, node: Tree) -> Type:
+        """A type by name; one that is not known has no size, and what depends on its size says so."""
+        try:
+            return super()._named(name.removeprefix("const ").removeprefix("volatile "), node)
+        except BankcheckError:
+            return Opaque(" ".join(name.split()), 0, 1)
 
     def type_at(self, node: Tree) -> Type:
         if node.type == "type_descriptor":

@@ -24,6 +24,7 @@ class OutOfSteps(Exception):
     """The kernel is too long to follow further."""
 
 
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 Scopes = list[dict[str, Variable]]
 
 
@@ -162,6 +163,17 @@ class State:
         """Only lanes for which `condition` holds stay active."""
         if isinstance(condition, Const) and condition.value:
             return
+        if isinstance(condition, Op) and condition.name == "&&":
+            for part in condition.args:
+                self.restrict(part, why)
+            return
+        if isinstance(condition, Op) and condition.name == "!" and isinstance(inner := condition.args[0], Op):
+            if inner.name == "||":
+                for part in inner.args:
+                    self.restrict(expr.unary("!", part), why)
+                return
+            if inner.name in _OPPOSITE:
+                condition = replace(inner, name=_OPPOSITE[inner.name])
         if marks(condition)[1]:
             self.maybe = (*self.maybe, why)
         else:
