@@ -181,8 +181,11 @@ def _where(group: Group, case: Case) -> str:
     counts = {(other.excess, other.traffic.ways if other.traffic else 0) for other in cases}
     if len(counts) < 2:
         return ""
+    told = {name for _, v in group for name in (*v.site.ranges, *v.site.binds, *v.free)}
     varying = {
-        name: value for name, value in case.bind.items() if any(other.bind.get(name, value) != value for other in cases)
+        name: value
+        for name, value in case.bind.items()
+        if name in told and any(other.bind.get(name, value) != value for other in cases)
     }
     parts = [f"at {', '.join(f'{name} = {value}' for name, value in varying.items())}"] if varying else []
     if case.warp:

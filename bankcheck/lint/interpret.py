@@ -32,7 +32,7 @@ class Flow(Enum):
     CONTINUE = "continue"
 
 
-FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 31
+FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
 """Iterations that are followed of a loop whose bound is not known but whose values are."""
 Change = tuple[int, ...] | str
 """A trial layout of an array: elements of padding per dimension, or "xor"."""

@@ -30,8 +30,10 @@ from bankcheck.symbolic import Unknown as Range
 MAX_POINTS = 1024
 MAX_MASKS = 200
 MAX_CELLS = 600
-MAX_BOXES = 160
+MAX_BOXES = 130
 """Cases the prover may tell apart for one access: lint has many accesses, and must not wait for one."""
+MAX_BOXES_IN_ALL = 1200
+"""And for all accesses of one kernel and launch together."""
 _FULL = Range(expr.INT.low, expr.INT.high)
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
@@ -108,6 +110,9 @@ class Judge:
         self._coordinates = coordinates(block)
         self._splitter = Splitter(frozenset())
         self._counted: dict[tuple[object, ...], Traffic] = {}
+        self.failed: dict[tuple[object, ...], str] = {}
+        """Accesses for which no proof was found: other iterations of the same code are not tried again."""
+        self.boxes_left = MAX_BOXES_IN_ALL
 
     def __call__(self, site: Site) -> Verdict:
         """The verdict on one site."""
@@ -287,11 +292,17 @@ class _Judgement:
 
         box: Box = {name: self._domain(name) for name in names}
         cells: list[Cell] = []
+        key = (self.site.span, self.site.text, self.site.op, len(self.terms))
+        if key in self.judge.failed:
+            return self._unknown(self.judge.failed[key])
         for shift in self._shifts():
             shifted = expr.binary("+", address, Const(shift, expr.LONG)) if shift else address
-            proof = prove(bank_request(self.rule, shifted, active, {"lane": range(WARP_LANES)}), box, MAX_BOXES)
+            proof = prove(bank_request(self.rule, shifted, active, {"lane": range(WARP_LANES)}), box, self._boxes())
+            self.judge.boxes_left -= self._boxes() if proof.failure else len(proof.outcomes)
             if proof.failure:
-                return self._without_open_guards() or self._unknown(f"no proof was found: {self._in_words(proof.failure)}")
+                reason = f"no proof was found: {self._in_words(proof.failure)}"
+                self.judge.failed[key] = reason
+                return self._without_open_guards() or self._unknown(reason)
             problems = [outcome.undefined for outcome in proof.outcomes if outcome.undefined]
             if problems and len(problems) == len(proof.outcomes):
                 return self._unknown(problems[0])
@@ -303,6 +314,10 @@ class _Judgement:
                     cells.append(Cell(outcome.box, key))
         when = describe(cells, box) if 1 < len(tally.samples) and len(cells) <= MAX_CELLS else {}
         return self._finished(tally, names, when)
+
+    def _boxes(self) -> int:
+        """How many cases the prover may tell apart now."""
+        return max(1, min(MAX_BOXES, self.judge.boxes_left))
 
     def _without_open_guards(self) -> Verdict | None:
         """Another try with all lanes active where a condition on the launch's values could not be settled."""

@@ -6,14 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bankcheck.ctype import Type
+from bankcheck.ctype import Type, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const
 from bankcheck.launch import Block
 from bankcheck.lint.interpret import Interpreter, Launch
 from bankcheck.lint.program import Function, LaunchSite, Program
 from bankcheck.lint.source import Directive
-from bankcheck.places import Address, Place
 from bankcheck.syntax import Tree
 
 MAX_LAUNCHES = 24
@@ -98,6 +97,11 @@ def _take_in(site: LaunchSite, host: Interpreter, shapes: dict[str, list[Tree]])
             value = declarator.child_by_field_name("value")
             shapes.pop(name, None)
             host.state.frame.scopes[-1].pop(name, None)
+            parameters = declarator.child_by_field_name("parameters")
+            if parameters is not None and type_node is not None and source(type_node) == "dim3":
+                # `dim3 block(THREADS);` may declare a function, as far as a parser can tell.
+                shapes[name] = [child for child in parameters.named_children if child.type != "comment"]
+                continue
             if name in changed or value is None:
                 continue
             if type_node is not None and source(type_node) in ("dim3", "auto", "const dim3"):
@@ -143,23 +147,13 @@ def _constant(host: Interpreter, node: Tree) -> int | None:
 
 
 def _template_value(host: Interpreter, node: Tree) -> int | Type | None:
-    if node.type == "type_descriptor":
-        try:
-            return host.reader.type_at(node)
-        except BankcheckError:
-            pass
-    try:
-        value = host.reader.entity(node)
-    except BankcheckError:
-        return None
+    value = host.reader.entity(node)
     if isinstance(value, Const):
         return value.value
-    if isinstance(value, Place | Address):
+    if node.type != "type_descriptor":
         return None
-    try:
-        return host.reader.type_at(node)
-    except BankcheckError:
-        return None
+    found = host.reader.type_at(node)
+    return found if size_of(found) else None
 
 
 def launches_of(

@@ -127,6 +127,8 @@ class Reader(Lowering):
         assert isinstance(place.ctype, ArrayType)
         return replace(place, ctype=place.ctype.element, step_bytes=place.ctype.step_bytes, row=Const(0))
 
+    _type_identifier = _parameter_declaration = _type_descriptor
+
     # Branches: what is not evaluated by all lanes is not accessed by them
 
     def _conditional_expression(self, node: Tree, pointer: bool) -> Entity:
@@ -361,9 +363,8 @@ class Reader(Lowering):
         elif "array" in kind:
             size = declarator.child_by_field_name("size")
             length = self.number(size) if size is not None else Const(0)
-            if not isinstance(length, Const) or not 0 <= length.value < 1 << 30:
-                raise self.error(f"the size '{self.snippet.source(size or declarator)}' is not known", declarator)
-            ctype = ArrayType(ctype, length.value, size_of(ctype))
+            known = isinstance(length, Const) and 0 <= length.value < 1 << 30
+            ctype = ArrayType(ctype, length.value if known and isinstance(length, Const) else 0, size_of(ctype))
         elif "function" in kind:
             raise self.error("a pointer to a function", declarator)
         if inner is None and kind.startswith(("reference", "parenthesized", "abstract_parenthesized")):
