@@ -29,13 +29,20 @@ FORMATS = ("text", "json", "github", "sarif")
 @click.option("--all", "everything", is_flag=True, help="List clean and unanalysed accesses too.")
 @click.option("--select", multiple=True, metavar="CODES", help="Only these rules: BC101,BC2 or names.")
 @click.option("--ignore", multiple=True, metavar="CODES", help="Not these rules.")
-@click.option("--min-excess", type=click.IntRange(1), metavar="N", help="Only conflicts of at least N excess wavefronts.")
+@click.option(
+    "--min-excess", type=click.IntRange(1), metavar="N", help="Only conflicts of at least N excess wavefronts."
+)
 @click.option("--block", metavar="X,Y,Z", callback=integers("--block"), help="Block shape where no launch is known.")
 @click.option("--define", "-D", multiple=True, metavar="NAME[=VALUE]", help="A macro.")
 @click.option("--arch", metavar="SM", help="Architecture: sm_70 to sm_121.")
 @click.option("--config", "config_file", type=click.Path(exists=True, dir_okay=False), help="Configuration file.")
 @click.option("--baseline", type=click.Path(dir_okay=False), help="Count only findings that are not in this file.")
-@click.option("--write-baseline", "baseline_to_write", type=click.Path(dir_okay=False), help="Write the findings to this file; exit with 0.")
+@click.option(
+    "--write-baseline",
+    "baseline_to_write",
+    type=click.Path(dir_okay=False),
+    help="Write the findings to this file; exit with 0.",
+)
 @click.option("--stdin-filename", default="stdin.cu", metavar="PATH", help="What to call standard input.")
 @click.option("--jobs", "-j", type=click.IntRange(0), default=1, help="Processes; 0: one for each core.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")

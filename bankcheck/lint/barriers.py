@@ -11,10 +11,10 @@ from bankcheck.launch import Block
 from bankcheck.lint.conflicts import finding
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
-from bankcheck.lint.judge import Verdict
 from bankcheck.lint.lanes import LaneEvaluator
 from bankcheck.lint.memory import LANES, Barrier, Site, conjunction
 from bankcheck.lint.merge import same
+from bankcheck.lint.verdict import Verdict
 
 MAX_PAIRS = 300
 """Pairs of accesses that are compared thread by thread in one kernel."""
@@ -151,7 +151,8 @@ def _race(facts: Facts, execution: Execution, write: Verdict, read: Verdict, thr
         shown, label = read, Label(place, "written here")
     else:
         there = facts.place(read.site.span)
-        message = f"thread {writer} overwrites here what thread {reader} reads in line {there.line}, with no {barrier} between"
+        message = f"thread {writer} overwrites here what thread {reader} reads in line {there.line}, "
+        message += f"with no {barrier} between"
         shown, label = write, Label(there, "read here")
     result = finding(facts, "BC402", message, execution, shown, None)
     return replace(result, severity="error", related=(label, *result.related))

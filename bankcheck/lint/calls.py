@@ -30,8 +30,10 @@ _PURE = re.compile(
     r"cospi|atan|atan2|asin|acos|norm3d|ldexp|lround|nearbyint|umin|umax|llmin|llmax|half2float|float2half)\w*|printf|assert|"
     r"clock|clock64|static_assert|uint32_t|size_t|\w*_cast|h(add|mul|fma|sub|exp|log|max|min|div|neg)\w*|swap_\w*|sizeof)$"
 )
-_STRUCT_METHODS = frozenset(("thread_rank", "sync", "size", "num_threads", "group_index", "thread_index", "shfl", "shfl_down",
-                             "shfl_xor", "shfl_up", "ballot", "any", "all", "meta_group_rank"))  # fmt: skip
+_STRUCT_METHODS = frozenset(
+    "thread_rank sync size num_threads group_index thread_index shfl shfl_down shfl_xor shfl_up ballot any all "
+    "meta_group_rank".split()
+)
 
 Execute = Callable[[Tree], object]
 

@@ -52,15 +52,15 @@ def _rows(facts: Facts) -> Iterator[AccessRow]:
     for execution in facts.executions:
         for verdict in execution.verdicts:
             for row in rows_of(facts, execution, verdict):
-                key = (row.place, row.op, row.expression, row.kernel, row.block, tuple(row.bind.items()), row.wavefronts,
-                       row.ways, row.warp, row.reason)  # fmt: skip
+                key = (row.place, row.op, row.expression, row.kernel, row.block, tuple(row.bind.items()),
+                       row.wavefronts, row.ways, row.warp, row.reason)  # fmt: skip
                 if key not in seen:
                     seen.add(key)
                     yield row
     for node, kernel, why in facts.missed:
         name = facts.source.source(node)
-        yield AccessRow(facts.place(facts.source.span(node)), name, "unknown", name, 0, kernel, (0, 0, 0), {}, None, None,
-                        None, None, None, why, ())  # fmt: skip
+        yield AccessRow(facts.place(facts.source.span(node)), name, "unknown", name, 0, kernel, (0, 0, 0), {}, None,
+                        None, None, None, None, why, ())  # fmt: skip
 
 
 def _summary(facts: Facts) -> Summary:

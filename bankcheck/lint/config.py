@@ -100,8 +100,9 @@ def _from_table(table: Mapping[str, Any], path: Path) -> Config:
     arch_note(table.get("arch", "sm_90"))
     defines = {str(name): str(value) for name, value in table.get("define", {}).items()}
     return Config(
-        codes=codes, min_excess=table.get("min-excess", 1), block=block, arch=table.get("arch", "sm_90"), defines=defines,
-        exclude=tuple(table.get("exclude", [])), per_file_ignores=ignores, root=path.parent, origin=str(path),
+        codes=codes, min_excess=table.get("min-excess", 1), block=block, arch=table.get("arch", "sm_90"),
+        defines=defines, exclude=tuple(table.get("exclude", [])), per_file_ignores=ignores,
+        root=path.parent, origin=str(path),
     )  # fmt: skip
 
 

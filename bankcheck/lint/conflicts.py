@@ -8,8 +8,8 @@ from bankcheck.banks import Traffic
 from bankcheck.lint.facts import Execution, Facts, basis_of, declared
 from bankcheck.lint.findings import Finding, Label
 from bankcheck.lint.fixes import Fix, find_fix
-from bankcheck.lint.judge import Case, Verdict
 from bankcheck.lint.memory import Site
+from bankcheck.lint.verdict import Case, Verdict
 from bankcheck.report.style import plural
 
 Group = list[tuple[Execution, Verdict]]
@@ -68,7 +68,7 @@ def check_row_passes(facts: Facts) -> Iterator[Finding]:
                     most = passes, execution, verdict, case
         if most is not None:
             passes, execution, verdict, case = most
-            message = f"this cp.async.cg takes {passes} row passes instead of 1: its 128-byte row writes queue behind each other"
+            message = f"this cp.async.cg takes {passes} row passes instead of 1: its 128-byte row writes queue"
             yield finding(facts, "BC104", message, execution, verdict, case)
 
 
@@ -79,7 +79,8 @@ def check_faults(facts: Facts) -> Iterator[Finding]:
             case = next((case for case in verdict.cases if case.fault), None)
             if case is not None:
                 site = verdict.site
-                message = f"misaligned: this {site.bytes_per_lane}-byte {_operation(site)} faults, {case.fault}{_where(group, case)}"
+                where = _where(group, case)
+                message = f"misaligned: this {site.bytes_per_lane}-byte {_operation(site)} faults, {case.fault}{where}"
                 yield finding(facts, "BC301", message, execution, verdict, case)
                 break
 

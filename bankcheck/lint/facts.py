@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 
 from bankcheck.expr import Span
 from bankcheck.lint.findings import AccessRow, Basis, Label, Place
-from bankcheck.lint.interpret import Change, Launch, Run, execute
-from bankcheck.lint.judge import Case, Judge, Verdict
+from bankcheck.lint.interpret import execute
+from bankcheck.lint.judge import Judge
 from bankcheck.lint.launches import KnownLaunch, Launches, launches_of
+from bankcheck.lint.machine import Change, Launch, Run
 from bankcheck.lint.memory import Buffer, Site
 from bankcheck.lint.merge import merge_members
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.source import Directive, Source
+from bankcheck.lint.verdict import Case, Verdict
 from bankcheck.syntax import Tree
 
 MAX_REGIONS = 20
@@ -187,8 +189,7 @@ def _missed(facts: Facts) -> Iterator[tuple[Tree, str, str]]:
 
 
 def _shared_name(facts: Facts, node: Tree) -> str:
-    if node.type != "declaration" or not any(child.type == "type_qualifier" and facts.source.source(child) == "__shared__"
-                                             for child in node.children):  # fmt: skip
+    if node.type != "declaration" or not any(facts.source.source(child) == "__shared__" for child in node.children):
         return ""
     declarator = node.child_by_field_name("declarator")
     while declarator is not None and declarator.type != "identifier":

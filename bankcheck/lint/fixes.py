@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from bankcheck.ctype import ArrayType, name_of, shape_of, size_of
 from bankcheck.expr import Span
 from bankcheck.lint.facts import Execution, Facts, trial
-from bankcheck.lint.interpret import Change
-from bankcheck.lint.judge import Verdict
+from bankcheck.lint.machine import Change
 from bankcheck.lint.memory import Buffer
+from bankcheck.lint.verdict import Verdict
 
 MAX_PADS = 8
 

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import product
 from math import gcd, prod
 
 from bankcheck import expr
 from bankcheck.banks import Traffic, count_wavefronts
-from bankcheck.ctype import name_of, size_of
+from bankcheck.ctype import size_of
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import CInt, Const, Node, Op, Symbol, Undefined
-from bankcheck.hardware import WARP_LANES, Rule, rule_for
+from bankcheck.expr import Const, Node, Op, Symbol, Undefined
+from bankcheck.hardware import WARP_LANES, Rule
 from bankcheck.launch import Block
 from bankcheck.lint.findings import Basis
 from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, content, coordinates
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
+from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
 from bankcheck.proof import bank_request, prove
 from bankcheck.symbolic import Box
 from bankcheck.symbolic import Unknown as Range
@@ -36,70 +37,6 @@ MAX_BOXES_IN_ALL = 1200
 """And for all accesses of one kernel and launch together."""
 _FULL = Range(expr.INT.low, expr.INT.high)
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One count and a sample of the values that lead to it."""
-
-    traffic: Traffic | None
-    """None where the access would fault."""
-    bind: Mapping[str, int]
-    warp: int
-    points: int
-    """How many of the enumerated values have this count."""
-    fault: str = ""
-    exact: bool = True
-    when: str = ""
-    """The values of the launch's unknowns with this count, in words; empty if it does not depend on them."""
-
-    @property
-    def excess(self) -> int:
-        """Wavefronts above the ideal; 0 where there is no number."""
-        return (self.traffic.excess or 0) if self.traffic else 0
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a site costs, or why it is not known."""
-
-    site: Site
-    cases: tuple[Case, ...] = ()
-    """Worst first. Empty: not counted, and `reason` says why; or no lane ever takes part."""
-    basis: Basis = "computed"
-    reason: str = ""
-    assumptions: tuple[str, ...] = ()
-    never: bool = False
-    free: tuple[str, ...] = ()
-    """Unknowns of the launch (parameters, template arguments) that the addresses of the lanes depend on."""
-
-    @property
-    def worst(self) -> Case | None:
-        """The case with the largest excess."""
-        return self.cases[0] if self.cases else None
-
-
-@dataclass(slots=True)
-class _Tally:
-    """Cases by count."""
-
-    samples: dict[tuple[object, ...], Case] = field(default_factory=dict)
-    points: dict[tuple[object, ...], int] = field(default_factory=dict)
-
-    def add(self, case: Case) -> tuple[object, ...]:
-        """Take in a case; returns what tells it from others."""
-        traffic = case.traffic
-        key: tuple[object, ...] = (case.fault, case.exact)
-        if traffic is not None:
-            key += (traffic.wavefronts, traffic.ideal, traffic.ways, traffic.row_passes)
-        self.samples.setdefault(key, case)
-        self.points[key] = self.points.get(key, 0) + 1
-        return key
-
-    def cases(self, when: Mapping[Hashable, str]) -> tuple[Case, ...]:
-        """The cases, worst first."""
-        found = [replace(c, points=self.points[key], when=when.get(key, "")) for key, c in self.samples.items()]
-        return tuple(sorted(found, key=lambda c: (-c.excess, -(c.traffic.ways if c.traffic else 0), bool(c.fault))))
 
 
 class Judge:
@@ -139,33 +76,13 @@ class Judge:
         return self._counted[key]
 
 
-def rule_of(site: Site) -> Rule:
-    """The hardware rule of a site's instruction."""
-    bits, op = 8 * site.bytes_per_lane, site.op
-    if op in ("load", "store"):
-        return rule_for(f"{'ld' if op == 'load' else 'st'}.shared.b{bits}")
-    if op == "cas":
-        return rule_for(f"atom.shared.cas.b{bits}")
-    if op == "atomic":
-        suffix = {"float": "f32", "double": "f64", "half2": "f16x2", "__nv_bfloat162": "bf16x2"}.get(
-            name_of(site.ctype)
-        )
-        if suffix is None:
-            signed = isinstance(site.ctype, CInt) and site.ctype.signed and bits == 32
-            suffix = f"{'s' if signed else 'u'}{bits}"
-        return rule_for(f"atom.shared.add.{suffix}")
-    if op.startswith("cp.async"):
-        return rule_for(f"{op}.{site.bytes_per_lane}")
-    return rule_for(op)
-
-
 class _Judgement:
     """One site on its way to a verdict."""
 
     def __init__(self, judge: Judge, site: Site, rule: Rule) -> None:
         self.judge, self.site, self.rule, self.block = judge, site, rule, judge.block
         self.assumptions: dict[str, None] = {}
-        self.outside = _Tally()
+        self.outside = Tally()
         """Cases with addresses outside the array: believed only if there are no others."""
         self.split: Split = judge._splitter(judge.placed(site.offset))
         terms = [judge.placed(term) for term in site.guard]
@@ -249,7 +166,7 @@ class _Judgement:
     # Ways to count
 
     def _enumerated(self, domains: Mapping[str, Range], guards: list[Node], bounds: list[Op]) -> Verdict:
-        tally = _Tally()
+        tally = Tally()
         choices = [range(d.low, d.high + 1, d.modulus) for d in domains.values()]
         node, guard = self.split.node, conjunction(tuple(guards))
         for point in product(*choices):
@@ -284,7 +201,7 @@ class _Judgement:
         """The prover, for what has too many values to try."""
         active = conjunction(tuple(self.terms))
         address = self.split.node
-        tally = _Tally()
+        tally = Tally()
         names = [name for name in expr.symbols_of(address, active) if name != "lane"]
         if any(name.startswith(PER_LANE) for name in names):
             return self._unknown(next(self.judge.reasons[n] for n in names if n.startswith(PER_LANE)))
@@ -292,16 +209,16 @@ class _Judgement:
 
         box: Box = {name: self._domain(name) for name in names}
         cells: list[Cell] = []
-        key = (self.site.span, self.site.text, self.site.op, len(self.terms))
-        if key in self.judge.failed:
-            return self._unknown(self.judge.failed[key])
+        attempt = (self.site.span, self.site.text, self.site.op, len(self.terms))
+        if attempt in self.judge.failed:
+            return self._unknown(self.judge.failed[attempt])
         for shift in self._shifts():
             shifted = expr.binary("+", address, Const(shift, expr.LONG)) if shift else address
             proof = prove(bank_request(self.rule, shifted, active, {"lane": range(WARP_LANES)}), box, self._boxes())
             self.judge.boxes_left -= self._boxes() if proof.failure else len(proof.outcomes)
             if proof.failure:
                 reason = f"no proof was found: {self._in_words(proof.failure)}"
-                self.judge.failed[key] = reason
+                self.judge.failed[attempt] = reason
                 return self._without_open_guards() or self._unknown(reason)
             problems = [outcome.undefined for outcome in proof.outcomes if outcome.undefined]
             if problems and len(problems) == len(proof.outcomes):
@@ -312,7 +229,7 @@ class _Judgement:
                 values = {name: known.nearest_zero() for name, known in outcome.box.items()}
                 for key in self._tally(tally, list(outcome.addresses), values, exact=outcome.exact, shifts=(0,)):
                     cells.append(Cell(outcome.box, key))
-        when = describe(cells, box) if 1 < len(tally.samples) and len(cells) <= MAX_CELLS else {}
+        when = describe(cells, box) if len(tally.samples) > 1 and len(cells) <= MAX_CELLS else {}
         return self._finished(tally, names, when)
 
     def _boxes(self) -> int:
@@ -372,7 +289,7 @@ class _Judgement:
         return tuple(range(0, need, step))
 
     def _tally(
-        self, tally: _Tally, lanes: list[int | None], values: dict[str, int], *, exact: bool = True,
+        self, tally: Tally, lanes: list[int | None], values: dict[str, int], *, exact: bool = True,
         shifts: tuple[int, ...] | None = None,
     ) -> list[tuple[object, ...]]:  # fmt: skip
         keys: list[tuple[object, ...]] = []
@@ -389,7 +306,11 @@ class _Judgement:
         inside = self._inside(present)
         for shift in fitting:
             addresses = tuple(None if lane is None else lane + shift for lane in lanes)
-            keys.append((tally if inside else self.outside).add(Case(self.judge.count(self.rule, addresses), bind, warp, 1, "", exact)))
+            keys.append(
+                (tally if inside else self.outside).add(
+                    Case(self.judge.count(self.rule, addresses), bind, warp, 1, "", exact)
+                )
+            )
         if not fitting and present:
             at = next(lane + shifts[0] for lane in present if (lane + shifts[0]) % width)
             fault = f"a lane accesses byte {at}, which is not a multiple of {width}"
@@ -407,16 +328,14 @@ class _Judgement:
         bind = dict(self.site.binds)
         for name, known in self.site.ranges.items():
             bind[name] = values.get(name, known.low)
-        for name, value in values.items():
-            if name != "warp" and not name.startswith(UNIFORM):
-                bind[name] = value
+        bind |= {name: value for name, value in values.items() if name != "warp" and not name.startswith(UNIFORM)}
         return bind
 
     def _free(self, bounds: list[Op]) -> list[str]:
         names = [*self.split.shared, *expr.symbols_of(*bounds)]
         return [n for n in dict.fromkeys(names) if n not in ("lane", "warp") and n not in self.site.ranges]
 
-    def _finished(self, tally: _Tally, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
+    def _finished(self, tally: Tally, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
         tally = tally if tally.samples else self.outside
         cases = tally.cases(when or {})
         involved = expr.symbols_of(*self.split.lanes, *self.terms)

@@ -10,7 +10,8 @@ from bankcheck.ctype import Type, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const
 from bankcheck.launch import Block
-from bankcheck.lint.interpret import Interpreter, Launch
+from bankcheck.lint.interpret import Interpreter
+from bankcheck.lint.machine import Launch
 from bankcheck.lint.program import Function, LaunchSite, Program
 from bankcheck.lint.source import Directive
 from bankcheck.syntax import Tree

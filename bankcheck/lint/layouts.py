@@ -11,8 +11,8 @@ from bankcheck.expr import Node, Op
 from bankcheck.lint.conflicts import finding, worst_of
 from bankcheck.lint.facts import Execution, Facts, trial
 from bankcheck.lint.findings import Finding
-from bankcheck.lint.judge import Verdict
 from bankcheck.lint.memory import Buffer
+from bankcheck.lint.verdict import Verdict
 
 MAX_PAD = 8
 ROW = 16
@@ -34,7 +34,7 @@ def padding_of(buffer: Buffer) -> int:
     if not isinstance(buffer.ctype, ArrayType) or not isinstance(buffer.ctype.element, ArrayType):
         return 0
     columns = shape_of(buffer.ctype)[0][-1]
-    return columns % ROW if ROW < columns and 0 < columns % ROW <= MAX_PAD else 0
+    return columns % ROW if columns > ROW and 0 < columns % ROW <= MAX_PAD else 0
 
 
 def _compared(facts: Facts, execution: Execution, buffer: Buffer, padding: int) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def _compared(facts: Facts, execution: Execution, buffer: Buffer, padding: int) 
         _, _, case = worst_of([(execution, verdict)])
         name = f"the padding of '{buffer.name}' ({padding} element{'s' * (padding > 1)} a row)"
         if _same_lanes(verdict, other):
-            text = f"{name} is not in this index: all lanes stay in one row, so the {_ways(verdict)}-way conflict is the same without it"
+            text = f"{name} is not in this index: all lanes stay in one row, so the {_ways(verdict)}-way conflict stays"
             yield finding(facts, "BC204", text, execution, verdict, case)
         elif without < with_it and helps:
             text = f"{name} harms this access: {with_it} excess wavefronts with it, {without} without"

@@ -124,3 +124,10 @@ def marks(node: Node) -> tuple[bool, bool]:
     unknown = any(name.startswith(PER_LANE) for name in names) or next(expr.unknowns_of(node), None) is not None
     carried = any(name.startswith(CARRIED) and not name.startswith(CARRIED_UNIFORM) for name in names)
     return unknown or carried or not LANES.isdisjoint(names), unknown
+
+
+def sum_of(one: Node, other: Node) -> Node:
+    """one + other, where either may be zero."""
+    if isinstance(one, Const) and one.value == 0 and one.ctype == other.ctype:
+        return other
+    return expr.binary("+", one, other)

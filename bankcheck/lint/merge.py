@@ -24,8 +24,9 @@ def merge_members(sites: list[Site]) -> list[Site]:
         if site.member is None or site.op not in ("load", "store"):
             groups.append([site])
             continue
-        key = (site.op, site.block if site.op == "load" else 0, site.buffer.name, site.buffer.declared, site.member.size,
-               tuple(id(term) for term in site.guard), site.calls, tuple(site.binds.items()))  # fmt: skip
+        key = (site.op, site.block if site.op == "load" else 0, site.buffer.name, site.buffer.declared,
+               site.member.size, tuple(id(term) for term in site.guard), site.calls,
+               tuple(site.binds.items()))  # fmt: skip
         group = next((g for g in latest.get(key, ()) if _joins(g, site)), None)
         if group is None:
             group = []

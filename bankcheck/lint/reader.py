@@ -10,31 +10,35 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bankcheck import expr
-from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, record, size_of
+from bankcheck.ctype import ArrayType, PointerType, Record, Type, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.launch import builtin_variable
-from bankcheck.lint.memory import Buffer, Member, Variable, is_shared, marks
+from bankcheck.lint.memory import Buffer, Member, Variable, is_shared, marks, sum_of
 from bankcheck.lint.source import Source
 from bankcheck.lint.state import State
-from bankcheck.lower import Lowering
+from bankcheck.lint.type_reader import TypeReader, field_of, operator_of
 from bankcheck.places import Address, Array, Entity, Place, is_pointer
 from bankcheck.syntax import Tree
 
 BYTE = expr.UCHAR
 Call = Callable[["Reader", Tree, str, list[Tree]], Entity | None]
-_OPAQUE = frozenset(("string_literal", "concatenated_string", "raw_string_literal", "nullptr", "null", "this", "comment",
-                     "lambda_expression", "type_descriptor", "char_literal"))  # fmt: skip
+Assemble = Callable[["Reader", Tree], Entity]
+_OPAQUE = frozenset(
+    "string_literal concatenated_string raw_string_literal nullptr null this comment lambda_expression type_descriptor "
+    "char_literal".split()
+)
 
 
-class Reader(Lowering):
+class Reader(TypeReader):
     """Lowers expressions of one kernel in the current state."""
 
-    def __init__(self, source: Source, state: State, call: Call) -> None:
+    def __init__(self, source: Source, state: State, call: Call, assemble: Assemble) -> None:
         super().__init__(source, self)
         self.state = state
         self.file = source
         self._call = call
+        self._assemble = assemble
         self._members: dict[int, Member] = {}
 
     # The Scope protocol: what names mean
@@ -132,15 +136,15 @@ class Reader(Lowering):
     # Branches: what is not evaluated by all lanes is not accessed by them
 
     def _conditional_expression(self, node: Tree, pointer: bool) -> Entity:
-        condition_node = _field(node, "condition")
+        condition_node = field_of(node, "condition")
         condition = self.number(condition_node)
         why = self.snippet.source(condition_node)
         if isinstance(condition, Const):
-            return self.entity(_field(node, "consequence" if condition.value else "alternative"), pointer=pointer)
+            return self.entity(field_of(node, "consequence" if condition.value else "alternative"), pointer=pointer)
         sides: list[Entity] = []
         for side, holds in (("consequence", condition), ("alternative", expr.unary("!", condition))):
             with self.state.under(holds, why):
-                sides.append(self.value(_field(node, side)))
+                sides.append(self.value(field_of(node, side)))
         return self.choose(condition, sides[0], sides[1], self.snippet.span(node))
 
     def choose(self, condition: Node, yes: Entity, no: Entity, span: Span) -> Entity:
@@ -171,16 +175,16 @@ class Reader(Lowering):
         return Unknown("a pointer that may point to different things", span)
 
     def _binary_expression(self, node: Tree, pointer: bool) -> Entity:
-        name, span = _operator(node), self.snippet.span(node)
+        name, span = operator_of(node), self.snippet.span(node)
         if name in ("&&", "||"):
-            left = self.number(_field(node, "left"))
+            left = self.number(field_of(node, "left"))
             holds = left if name == "&&" else expr.unary("!", left)
             if isinstance(holds, Const) and not holds.value:
                 return Const(int(name == "||"), expr.BOOL)
-            with self.state.under(holds, self.snippet.source(_field(node, "left"))):
-                right = self.number(_field(node, "right"))
+            with self.state.under(holds, self.snippet.source(field_of(node, "left"))):
+                right = self.number(field_of(node, "right"))
             return expr.binary(name, left, right, span)
-        return self.combine(name, self.value(_field(node, "left")), self.value(_field(node, "right")), node)
+        return self.combine(name, self.value(field_of(node, "left")), self.value(field_of(node, "right")), node)
 
     def combine(self, name: str, left: Entity, right: Entity, node: Tree) -> Entity:
         """A binary operation on two entities: numbers, or a pointer and a number."""
@@ -227,14 +231,14 @@ class Reader(Lowering):
     # Memory
 
     def _subscript_expression(self, node: Tree, pointer: bool) -> Entity:
-        base = self.entity(_field(node, "argument"))
-        indices = _field(node, "indices").named_children
+        base = self.entity(field_of(node, "argument"))
+        indices = field_of(node, "indices").named_children
         index = self.number(indices[-1]) if indices else Unknown("no index", self.snippet.span(node))
         if isinstance(base, Address):
             return self._moved(base.place, index)
         if isinstance(base, Place) and isinstance(base.ctype, ArrayType):
             return self.element(base, index)
-        return Unknown(f"'{self.snippet.source(_field(node, 'argument'))}' is not known", self.snippet.span(node))
+        return Unknown(f"'{self.snippet.source(field_of(node, 'argument'))}' is not known", self.snippet.span(node))
 
     def element(self, place: Place, index: Node) -> Place:
         """One element of an array."""
@@ -245,10 +249,10 @@ class Reader(Lowering):
         return replace(self._moved(inner, stored), row=index)
 
     def _pointer_expression(self, node: Tree, pointer: bool) -> Entity:
-        argument = _field(node, "argument")
+        argument = field_of(node, "argument")
         entity = self.entity(argument)
         span = self.snippet.span(node)
-        if _operator(node) == "*":
+        if operator_of(node) == "*":
             if isinstance(entity, Address):
                 return entity.place
             if isinstance(entity, Place) and isinstance(entity.ctype, ArrayType):
@@ -260,7 +264,7 @@ class Reader(Lowering):
 
     def _field_expression(self, node: Tree, pointer: bool) -> Entity:
         whole = "".join(self.snippet.source(node).split())
-        argument, member = _field(node, "argument"), self.snippet.source(_field(node, "field"))
+        argument, member = field_of(node, "argument"), self.snippet.source(field_of(node, "field"))
         found = self.variable(whole, (0, 0))
         if found is not None:
             self.state.seen.add(node.start_byte)
@@ -286,8 +290,8 @@ class Reader(Lowering):
     # Effects
 
     def _assignment_expression(self, node: Tree, pointer: bool) -> Entity:
-        left, operator = _field(node, "left"), _operator(node)
-        right = self.value(_field(node, "right"))
+        left, operator = field_of(node, "left"), operator_of(node)
+        right = self.value(field_of(node, "right"))
         if operator != "=":
             current = self.value(left)
             right = self.combine(operator[:-1], current, right, node)
@@ -295,7 +299,7 @@ class Reader(Lowering):
         return right
 
     def _update_expression(self, node: Tree, pointer: bool) -> Entity:
-        argument, operator = _field(node, "argument"), _operator(node)
+        argument, operator = field_of(node, "argument"), operator_of(node)
         before = self.value(argument)
         after = self.combine(operator[0], before, Const(1), node)
         self.store(argument, after)
@@ -335,41 +339,10 @@ class Reader(Lowering):
             self.state.declare(name, Variable(place.ctype, expr.cast(value, place.ctype)))
 
     def _comma_expression(self, node: Tree, pointer: bool) -> Entity:
-        self.value(_field(node, "left"))
-        return self.value(_field(node, "right"))
+        self.value(field_of(node, "left"))
+        return self.value(field_of(node, "right"))
 
     # Types and calls
-
-    def _named(self, name: str, node: Tree) -> Type:
-        """A type by name; one that is not known has no size, and what depends on its size says so."""
-        try:
-            return super()._named(name.removeprefix("const ").removeprefix("volatile "), node)
-        except BankcheckError:
-            return Opaque(" ".join(name.split()), 0, 1)
-
-    def type_at(self, node: Tree) -> Type:
-        if node.type == "type_descriptor":
-            base = self._named(self.snippet.source(_field(node, "type")), node)
-            declarator = node.child_by_field_name("declarator")
-            return self.applied(declarator, base) if declarator is not None else base
-        return self._named(self.snippet.source(node), node)
-
-    def applied(self, declarator: Tree, ctype: Type) -> Type:
-        """The type that a declarator makes of its base type."""
-        kind = declarator.type
-        inner = declarator.child_by_field_name("declarator")
-        if "pointer" in kind:
-            ctype = PointerType(ctype)
-        elif "array" in kind:
-            size = declarator.child_by_field_name("size")
-            length = self.number(size) if size is not None else Const(0)
-            known = isinstance(length, Const) and 0 <= length.value < 1 << 30
-            ctype = ArrayType(ctype, length.value if known and isinstance(length, Const) else 0, size_of(ctype))
-        elif "function" in kind:
-            raise self.error("a pointer to a function", declarator)
-        if inner is None and kind.startswith(("reference", "parenthesized", "abstract_parenthesized")):
-            inner = next((c for c in declarator.named_children if "declarator" in c.type), None)
-        return self.applied(inner, ctype) if inner is not None else ctype
 
     def _converted(self, ctype: Type, value: Tree, node: Tree) -> Entity:
         entity = self.value(value)
@@ -391,13 +364,13 @@ class Reader(Lowering):
         return Unknown("an address is used as a number", (0, 0))
 
     def _call_expression(self, node: Tree, pointer: bool) -> Entity:
-        function = _field(node, "function")
-        arguments = [c for c in _field(node, "arguments").named_children if c.type != "comment"]
+        function = field_of(node, "function")
+        arguments = [c for c in field_of(node, "arguments").named_children if c.type != "comment"]
         name = self.snippet.source(function)
         if function.type == "template_function":
-            base = self.snippet.source(_field(function, "name"))
+            base = self.snippet.source(field_of(function, "name"))
             if base in ("static_cast", "reinterpret_cast", "const_cast") and len(arguments) == 1:
-                target = self.type_at(_field(function, "arguments").named_children[0])
+                target = self.type_at(field_of(function, "arguments").named_children[0])
                 return self._cast_to(target, arguments[0], node)
         is_type = function.type in ("primitive_type", "sized_type_specifier")
         if len(arguments) == 1 and (is_type or self.named_type(name) is not None):
@@ -409,8 +382,11 @@ class Reader(Lowering):
         known = self._intrinsic(name, args, node)
         return known if known is not None else Unknown(f"'{name[:60]}' is not known here", self.snippet.span(node))
 
+    def _gnu_asm_expression(self, node: Tree, pointer: bool) -> Entity:
+        return self._assemble(self, node)
+
     def _cast_expression(self, node: Tree, pointer: bool) -> Entity:
-        return self._cast_to(self.type_at(_field(node, "type")), _field(node, "value"), node)
+        return self._cast_to(self.type_at(field_of(node, "type")), field_of(node, "value"), node)
 
     def _cast_to(self, ctype: Type, value: Tree, node: Tree) -> Entity:
         """A cast; one to an array reference is the same memory seen with another type."""
@@ -420,57 +396,3 @@ class Reader(Lowering):
         if any(isinstance(arg, Place | Address) for arg in args):
             return None
         return super()._intrinsic(name.removeprefix("cuda::"), args, node)
-
-    def struct_type(self, node: Tree) -> Record:
-        """The record that a struct definition defines: its data members, with C's padding."""
-        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        members: list[tuple[str, Type]] = []
-        for member in body.named_children if body is not None else ():
-            if member.type != "field_declaration":
-                continue
-            base = self.type_at(_field(member, "type"))
-            for declarator in member.children_by_field_name("declarator"):
-                if declarator.type != "function_declarator":
-                    members.append((self.declared_name(declarator), self.applied(declarator, base)))
-        return record(self.snippet.source(name) if name is not None else "struct", members, self.alignment(node))
-
-    def declared_name(self, declarator: Tree) -> str:
-        """The name inside a declarator."""
-        while declarator.type not in ("identifier", "field_identifier", "type_identifier"):
-            inner = declarator.child_by_field_name("declarator")
-            if inner is None:
-                inner = next((c for c in reversed(declarator.named_children) if not c.type.endswith("qualifier")), None)
-            if inner is None:
-                return ""
-            declarator = inner
-        return self.snippet.source(declarator)
-
-    def alignment(self, node: Tree) -> int:
-        """The largest alignas of a declaration or struct, 0 if there is none."""
-        align = 0
-        for child in node.named_children:
-            inner = child.named_children[0] if child.type == "type_qualifier" and child.named_children else child
-            if inner.type == "alignas_qualifier" and inner.named_children:
-                value = self.number(inner.named_children[0])
-                if isinstance(value, Const) and 0 < value.value <= 1 << 16:
-                    align = max(align, value.value)
-        return align
-
-
-def sum_of(one: Node, other: Node) -> Node:
-    """one + other, where either may be zero."""
-    if isinstance(one, Const) and one.value == 0 and one.ctype == other.ctype:
-        return other
-    return expr.binary("+", one, other)
-
-
-def _field(node: Tree, name: str) -> Tree:
-    child = node.child_by_field_name(name)
-    if child is None:
-        raise BankcheckError(f"incomplete {node.type.replace('_', ' ')}")
-    return child
-
-
-def _operator(node: Tree) -> str:
-    child = node.child_by_field_name("operator")
-    return child.type if child is not None else ""

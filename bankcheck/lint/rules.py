@@ -65,15 +65,15 @@ RULES: tuple[Rule, ...] = (
          "within the warp first, or give each lane or warp its own copy."),
     Rule("BC201", "one-sided-swizzle", "error",
          "An array is stored through a swizzle and loaded without it, or the other way round.",
-         "A swizzle only renames places if both sides use it. Applied on one side, the kernel reads the wrong element."),
+         "A swizzle only renames places if both sides use it. On one side only, the kernel reads the wrong element."),
     Rule("BC202", "ineffective-padding", "warning",
          "An array's rows are padded, but this access conflicts as much with the padding as without it.",
-         "Padding moves rows to other banks; it helps an access whose lanes walk down a column, and costs memory for all "
-         "others. The wrong amount, such as 5 words for a stride of 8, changes nothing."),
+         "Padding moves rows to other banks; it helps an access whose lanes walk down a column, and costs memory for "
+         "all others. The wrong amount, such as 5 words for a stride of 8, changes nothing."),
     Rule("BC203", "harmful-padding", "warning",
          "The padding that helps one access of an array makes this one conflict.",
-         "A pad of one word cures a column of 4-byte accesses, but a warp that covers several short rows then wraps onto "
-         "banks in use. Pad so that all accesses agree, or swizzle."),
+         "A pad of one word cures a column of 4-byte accesses, but a warp that covers several short rows then wraps "
+         "onto banks in use. Pad so that all accesses agree, or swizzle."),
     Rule("BC204", "padding-not-in-index", "warning",
          "An array is padded, but this index does not step over rows, so the padding has no effect on it.",
          "Padding acts through the row index: tile[row][column] skips the pad once per row. An index that stays in one "
@@ -92,10 +92,10 @@ RULES: tuple[Rule, ...] = (
          "__syncwarp(), others __syncthreads()."),
     Rule("BC501", "uncoalesced-global", "warning",
          "A global access touches at least twice the 32-byte sectors that its bytes need (off by default).",
-         "Global memory moves in sectors of 32 bytes. Lanes that step over memory in strides fetch a sector each and use "
-         "a few bytes of it. Often a transposition through shared memory is the cure.", False),
+         "Global memory moves in sectors of 32 bytes. Lanes that step over memory in strides fetch a sector each and "
+         "use a few bytes of it. Often a transposition through shared memory is the cure.", False),
     Rule("BC900", "unused-suppression", "warning",
-         "A comment suppresses a finding that is not there, names no or an unknown code, or a directive is not understood.",
+         "A comment suppresses nothing, names no rule, or a directive is not understood.",
          "A suppression that is no longer needed hides the next finding on its line."),
     Rule("BC901", "not-analysed", "note",
          "A shared-memory access could not be counted; the message says why.",
@@ -103,8 +103,8 @@ RULES: tuple[Rule, ...] = (
          "summary says how many there are, and --all lists them.", False),
     Rule("BC902", "not-parsed", "note",
          "A region of the file could not be parsed; accesses in it are not seen.",
-         "Lint reads CUDA without a compiler. Unusual macros may hide the structure of a region; give their values with "
-         "--define or in the configuration."),
+         "Lint reads CUDA without a compiler. Unusual macros may hide the structure of a region; give their values "
+         "with --define or in the configuration."),
 )  # fmt: skip
 BY_CODE = {rule.code: rule for rule in RULES}
 CHECKS: tuple[tuple[frozenset[str], Callable[[Facts], Iterable[Finding]]], ...] = (

@@ -66,8 +66,8 @@ def _directives(facts: Facts) -> Iterator[Finding]:
     for directive in facts.directives:
         if directive.rest or not directive.settings:
             what = directive.rest[:40] or "nothing"
-            yield finding(directive.line, directive.column,
-                          f"this directive is not understood at '{what}': write 'bankcheck: block=32,8 N=1024'")  # fmt: skip
+            message = f"this directive is not understood at '{what}': write 'bankcheck: block=32,8 N=1024'"
+            yield finding(directive.line, directive.column, message)
     seen = set()
     for launches in facts.launches.values():
         for line, problem in launches.problems:

@@ -74,7 +74,8 @@ def _location(place: Place) -> dict[str, Any]:
     return {
         "artifactLocation": {"uri": quote(place.path.replace("\\", "/")), "uriBaseId": "%SRCROOT%"},
         "region": {
-            "startLine": place.line, "startColumn": place.column, "endLine": place.end_line, "endColumn": place.end_column,
+            "startLine": place.line, "startColumn": place.column,
+            "endLine": place.end_line, "endColumn": place.end_column,
         },
     }  # fmt: skip
 
@@ -83,5 +84,5 @@ def _notification(result: FileResult) -> dict[str, Any]:
     return {
         "level": "error",
         "message": {"text": f"{result.path}: {result.failure}"},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(result.path.replace('\\', '/'))}}}],
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(result.path.replace("\\", "/"))}}}],
     }

@@ -43,7 +43,10 @@ def _frame(finding: Finding) -> list[str]:
     last = place.end_column if place.end_line == place.line else len(line) + 1
     marks = max(1, min(last - place.column, len(line) - place.column + 1, MAX_MARKS))
     margin = " " * len(number)
-    lines = [f"  {faint(number + ' |')} {_clean(line)}", f"  {faint(margin + ' |')} {' ' * (place.column - 1)}{bad('^' * marks)}"]
+    lines = [
+        f"  {faint(number + ' |')} {_clean(line)}",
+        f"  {faint(margin + ' |')} {' ' * (place.column - 1)}{bad('^' * marks)}",
+    ]
     for label in finding.related:
         lines.append(f"  {faint(f'{margin} = {_clean(label.place.path)}:{label.place.line}: {_clean(label.text)}')}")
     return lines
