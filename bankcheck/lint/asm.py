@@ -54,7 +54,7 @@ def run_assembly(reader: Reader, node: Tree) -> Entity:
 
 def _record(reader: Reader, match: re.Match[str], entity: Entity, operand: Tree, values: dict[int, Entity]) -> None:
     instruction, rest = match[1], match[5]
-    span, text = reader.file.span(operand), reader.file.source(operand)
+    span, text = reader.file.span(operand), reader.file.written(operand)
     op, ctype, why = _operation(instruction, rest, values)
     if not isinstance(entity, Address):
         return
@@ -67,7 +67,7 @@ def _record(reader: Reader, match: re.Match[str], entity: Entity, operand: Tree,
     while inner.type in ("cast_expression", "call_expression", "parenthesized_expression") and inner.named_children:
         last = inner.named_children[-1]
         inner = last.named_children[-1] if last.type == "argument_list" and last.named_children else last
-    reader.state.access(place, op, span, reader.file.source(inner) if inner is not operand else text, reason=why)
+    reader.state.access(place, op, span, reader.file.written(inner) if inner is not operand else text, reason=why)
 
 
 def _operation(instruction: str, rest: str, values: dict[int, Entity]) -> tuple[str, Record | None, str]:

@@ -87,14 +87,14 @@ class Calls:
         span = reader.file.span(node)
         if isinstance(target, Address):
             inner = arguments[0]
-            text = reader.file.source(inner).removeprefix("&")
+            text = reader.file.written(inner).removeprefix("&")
             reader.state.access(target.place, "cas" if "CAS" in name else "atomic", reader.file.span(inner), text)
         return reader.state.unknown("the result of an atomic operation", span, expr.INT, uniform=False)
 
     def _copy(self, reader: Reader, arguments: list[Tree], node: Tree) -> Entity:
         target, source = reader.value(arguments[0]), reader.value(arguments[1])
         size = reader.number(arguments[2])
-        span, text = reader.file.span(arguments[0]), reader.file.source(arguments[0])
+        span, text = reader.file.span(arguments[0]), reader.file.written(arguments[0])
         del source
         if isinstance(target, Address):
             nbytes = size.value if isinstance(size, Const) and size.value in (4, 8, 16) else 0
@@ -156,7 +156,7 @@ class Calls:
         for argument in arguments:
             entity = reader.value(argument)
             why = f"it is passed to '{name[:60]}', whose code is not known"
-            state.note(entity, reader.file.span(argument), reader.file.source(argument), "call", why)
+            state.note(entity, reader.file.span(argument), reader.file.written(argument), "call", why)
             inner = argument
             while inner.type in ("parenthesized_expression", "pointer_expression") and inner.named_children:
                 inner = inner.named_children[-1]

@@ -117,6 +117,27 @@ class Declarations(Machine):
             return
         self.state.declare(name, Variable(ctype, self._initial(self.reader.value(value_node), ctype, name)))
 
+    def pointer_to_array(self, node: Tree) -> bool:
+        """`float (*p)[32] = t;` reads like an assignment to `float(*p)[32]`: take it in as the declaration it is."""
+        left, sizes = node.child_by_field_name("left"), []
+        while left is not None and left.type == "subscript_expression":
+            sizes.append(field_of(left, "indices").named_children[-1])
+            left = left.child_by_field_name("argument")
+        if not sizes or left is None or left.type != "call_expression":
+            return False
+        inside = [c for c in field_of(left, "arguments").named_children if c.type == "pointer_expression"]
+        ctype = self.reader.type_at(field_of(left, "function"))
+        if len(inside) != 1 or not size_of(ctype):
+            return False
+        for size in sizes:
+            length = self.reader.number(size)
+            ctype = ArrayType(ctype, length.value if isinstance(length, Const) else 0, size_of(ctype))
+        name = self.reader.file.source(field_of(inside[0], "argument"))
+        pointer = PointerType(ctype)
+        value = self._initial(self.reader.value(field_of(node, "right")), pointer, name)
+        self.state.declare(name, Variable(pointer, value))
+        return True
+
     def _initial(self, value: Entity, ctype: Type | None, name: str) -> Entity:
         if isinstance(value, Address):
             return self.reader.retyped(value, ctype) if isinstance(ctype, PointerType | CInt) else value

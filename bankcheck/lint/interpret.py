@@ -132,7 +132,7 @@ class Interpreter(Declarations, Loops):
 
     def _expression_statement(self, node: Tree) -> None:
         for child in node.named_children:
-            if child.type != "comment":
+            if child.type != "comment" and not self.pointer_to_array(child):
                 self.reader.entity(child)
 
     def _attributed_statement(self, node: Tree) -> Flow:
@@ -208,9 +208,10 @@ class Interpreter(Declarations, Loops):
         if first is Flow.ON:
             frame.scopes = after_yes
         self._leaves(left, kind, why)
-        if kind is Flow.RETURN:
-            state.left.append(stays)
+        held = len(state.guard)
         state.restrict(stays, f"not ({why})" if first is not Flow.ON else why)
+        if kind is Flow.RETURN:
+            state.left += state.guard[held:]
         return Flow.ON
 
     def _leaves(self, condition: Node, kind: Flow, why: str) -> None:

@@ -34,7 +34,14 @@ class Loops(Machine):
         return self.loop(node, node.child_by_field_name("condition"), None)
 
     def _do_statement(self, node: Tree) -> Flow:
-        return self.loop(node, node.child_by_field_name("condition"), None, do=True)
+        condition = node.child_by_field_name("condition")
+        text = self.reader.file.source(condition).strip("() ") if condition is not None else ""
+        if text in ("0", "false"):  # a block that can be left early, as in many macros
+            guard, maybe = self.state.guard, self.state.maybe
+            flow = self.statement(field_of(node, "body"))
+            self.state.guard, self.state.maybe = guard, maybe
+            return flow if flow is Flow.RETURN else Flow.ON
+        return self.loop(node, condition, None, do=True)
 
     def _for_range_loop(self, node: Tree) -> Flow:
         with self.state.scope():

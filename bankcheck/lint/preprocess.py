@@ -67,6 +67,10 @@ class Expanded:
     """Regions switched off by a condition."""
     macros: dict[str, Macro] = field(default_factory=dict)
 
+    def in_macro(self, start: int) -> bool:
+        """Whether a character of the expanded text comes out of a macro."""
+        return self.origins[max(bisect_right(self.starts, start) - 1, 0)][1] > 0
+
     def origin(self, start: int, end: int) -> Span:
         """The place in the file of a range of the expanded text; a macro's inside is the macro's use."""
         piece = max(bisect_right(self.starts, start) - 1, 0)

@@ -99,7 +99,7 @@ class Reader(TypeReader):
             if getattr(self, f"_{node.type}", None) is None and node.type not in _OPAQUE:
                 for child in node.named_children:
                     if child.type not in _OPAQUE:
-                        self.value(child)
+                        self.escapes(self.value(child), child, f"it is used in a {node.type.replace('_', ' ')}")
             return Unknown(problem.message, self.snippet.span(node))
 
     def as_integer(self, entity: Entity, node: Tree) -> Node:
@@ -108,7 +108,7 @@ class Reader(TypeReader):
             while node.type == "parenthesized_expression" and node.named_children:
                 node = node.named_children[0]
             member = self._members.get(node.id)
-            return self.state.read(entity, self.snippet.span(node), self.snippet.source(node), member)
+            return self.state.read(entity, self.snippet.span(node), self.file.written(node), member)
         if isinstance(entity, Place | Address):
             return Unknown("an address is used as a number", self.snippet.span(node))
         return entity
@@ -284,7 +284,7 @@ class Reader(TypeReader):
                 if vector.align == vector.size in (8, 16):
                     self._members[node.id] = Member(entity.offset_bytes, offset, vector.size)
                 return replace(entity, offset_bytes=moved, ctype=ctype, step_bytes=size_of(ctype), row=None)
-            self.state.note(entity, span, self.snippet.source(node), "load", f"the member '{member}' is not known")
+            self.state.note(entity, span, self.file.written(node), "load", f"the member '{member}' is not known")
         return Unknown(f"the member '{member}' is not known", span)
 
     # Effects
@@ -327,10 +327,19 @@ class Reader(TypeReader):
         entity = self.entity(target)
         if isinstance(entity, Place):
             self.state.seen.add(target.start_byte)
-            span, text = self.snippet.span(target), self.snippet.source(target)
+            span, text = self.snippet.span(target), self.file.written(target)
             self.state.access(entity, "store", span, text, member=self._members.get(target.id))
+            self.escapes(value, target, "its address is stored in memory")
             if target.type == "field_expression" and isinstance(value, expr.Const | expr.Op | expr.Symbol):
                 self._remember_member(target, name, entity, value)
+
+        else:
+            self.escapes(value, target, f"'{name[:40]}', which is not known, is made to point to it")
+
+    def escapes(self, value: Entity, node: Tree, why: str) -> None:
+        """A pointer to shared memory gets out of sight: accesses through it would be missed."""
+        if isinstance(value, Address):
+            self.state.note(value, self.snippet.span(node), self.file.written(node), "pointer", f"{why}: not followed")
 
     def _remember_member(self, target: Tree, name: str, place: Place, value: Node) -> None:
         """`pos.x = lane / 4`: a member of a local struct is followed like a variable."""

@@ -70,6 +70,12 @@ class Source:
         """The expanded text of a node."""
         return self.expanded[node.start_byte : node.end_byte]
 
+    def written(self, node: Tree) -> str:
+        """A node's text as in the file, with its macros by name; expanded where it stands inside a macro."""
+        start, end = self.span(node)
+        text = self.text[start:end]
+        return self.source(node) if self._expansion.in_macro(node.start_byte) or len(text) > 400 else text
+
     def span(self, node: Tree) -> Span:
         """Start and end of a node in the file as written."""
         return self._expansion.origin(node.start_byte, node.end_byte)
