@@ -148,7 +148,7 @@ class _Preprocessor:
         else:
             put(text[copied:], copied, 0)
         if not pieces:
-            put(" ", 0, 0)
+            result.starts, result.origins = [0], [(0, 0)]
         result.text = "".join(pieces)
         return result
 
