@@ -31,9 +31,9 @@ _PURE = re.compile(
     r"clock|clock64|static_assert|uint32_t|size_t|\w*_cast|h(add|mul|fma|sub|exp|log|max|min|div|neg)\w*|swap_\w*|sizeof)$"
 )
 _STRUCT_METHODS = frozenset(
-    "thread_rank sync size num_threads group_index thread_index shfl shfl_down shfl_xor shfl_up ballot any all "
-    "meta_group_rank".split()
+    ("thread_rank", "sync", "size", "num_threads", "group_index", "thread_index", "meta_group_rank", "shfl")
 )
+_STRUCT_METHODS |= {"shfl_down", "shfl_xor", "shfl_up", "ballot", "any", "all"}
 
 Execute = Callable[[Tree], object]
 

@@ -10,7 +10,6 @@ from bankcheck.lint.findings import Finding, Label
 from bankcheck.lint.fixes import Fix, find_fix
 from bankcheck.lint.memory import Site
 from bankcheck.lint.verdict import Case, Verdict
-from bankcheck.report.style import plural
 
 Group = list[tuple[Execution, Verdict]]
 _OPERATIONS = {"load": "load", "store": "store", "atomic": "atomic operation", "cas": "compare-and-swap"}
@@ -140,7 +139,7 @@ def _contention(facts: Facts, group: Group, execution: Execution, verdict: Verdi
     shared, words = _sharing(traffic)
     site = verdict.site
     if shared > 1:
-        cost = f": {plural(traffic.wavefronts, 'wavefront')}" if traffic.wavefronts else ""
+        cost = f": {traffic.wavefronts} wavefronts" if traffic.wavefronts else ""
         message = (
             f"{shared} lanes update one address with '{_text(site)}', one after the other{cost}{_where(group, case)}"
         )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "note"]
 Basis = Literal["proved", "computed", "assumed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A range in a file; lines and columns count from 1, the end column is past the last character."""
 
     path: str
@@ -22,8 +20,7 @@ class Place:
     end_column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """A second place that explains a finding: the declaration, the launch, the call."""
 
     place: Place
@@ -132,6 +129,8 @@ def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
 
     It survives edits elsewhere in the file, and two findings on one line stay two.
     """
+    import hashlib  # only where there is something to identify
+
     seen: dict[str, int] = {}
     result = []
     for finding in sorted(findings, key=sort_key):

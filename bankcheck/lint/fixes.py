@@ -7,7 +7,7 @@ layout. A fix is offered only if no access of the array gets worse, none becomes
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck.ctype import ArrayType, name_of, shape_of, size_of
 from bankcheck.expr import Span
@@ -19,8 +19,7 @@ from bankcheck.lint.verdict import Verdict
 MAX_PADS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """A changed layout: what to write, and the excess of all accesses of the array before and after."""
 
     text: str

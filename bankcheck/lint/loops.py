@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.expr import CInt, Const, Evaluator, Node, Op, Symbol, Undefined
@@ -32,8 +33,7 @@ class Carried:
     end: Node | None
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
+class Counter(NamedTuple):
     """The symbol that counts a loop's iterations and the values it takes."""
 
     symbol: Symbol

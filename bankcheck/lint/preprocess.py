@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Node, Span
@@ -37,8 +38,7 @@ _DEFINE = re.compile(r"(\w+)(\([^)]*\))?[ \t]*(.*)", re.DOTALL)
 _PREDEFINED = {"__CUDACC__": "1", "__NVCC__": "1", "__CUDA_ARCH__": "900", "__cplusplus": "201703L"}
 
 
-@dataclass(frozen=True, slots=True)
-class Macro:
+class Macro(NamedTuple):
     """A macro; `parameters` is None for one without parentheses."""
 
     name: str
@@ -46,8 +46,7 @@ class Macro:
     parameters: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(NamedTuple):
     """A comment and where it starts in the file."""
 
     text: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bankcheck.lint.source import Source
 from bankcheck.syntax import Tree
@@ -12,8 +13,7 @@ _CONTAINERS = ("translation_unit", "namespace_definition", "linkage_specificatio
                "extern_in_c", "compound_statement")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateParameter:
+class TemplateParameter(NamedTuple):
     """One template parameter: a type, or a value of the type written in `node`."""
 
     name: str
@@ -22,8 +22,7 @@ class TemplateParameter:
     default: Tree | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(NamedTuple):
     """A function definition."""
 
     name: str
@@ -39,16 +38,14 @@ class Function:
     """The node with the template header."""
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(NamedTuple):
     """Template arguments that somebody uses: nodes, in order."""
 
     arguments: tuple[Tree, ...]
     node: Tree
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchSite:
+class LaunchSite(NamedTuple):
     """`kernel<template args><<<grid, block>>>(arguments)`."""
 
     kernel: str

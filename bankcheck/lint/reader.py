@@ -25,9 +25,9 @@ BYTE = expr.UCHAR
 Call = Callable[["Reader", Tree, str, list[Tree]], Entity | None]
 Assemble = Callable[["Reader", Tree], Entity]
 _OPAQUE = frozenset(
-    "string_literal concatenated_string raw_string_literal nullptr null this comment lambda_expression type_descriptor "
-    "char_literal".split()
+    ("string_literal", "concatenated_string", "raw_string_literal", "char_literal", "nullptr", "null", "this")
 )
+_OPAQUE |= {"comment", "lambda_expression", "type_descriptor"}
 
 
 class Reader(TypeReader):

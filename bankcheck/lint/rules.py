@@ -6,7 +6,7 @@ The examples are files in `bankcheck/lint/examples`: `explain` prints them, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
 from bankcheck.lint.barriers import check_divergent_barriers, check_missing_barriers
@@ -17,8 +17,7 @@ from bankcheck.lint.layouts import check_padding, check_swizzles
 from bankcheck.lint.uncoalesced import check_coalescing
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One thing that lint reports."""
 
     code: str

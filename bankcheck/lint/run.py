@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
 from bankcheck.lint.check import check_file
@@ -23,8 +23,7 @@ MAX_BYTES = 8 << 20
 MAX_HEADER_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """A file to check: the path to report, and its text if it did not come from that path."""
 
     path: str
@@ -73,6 +72,8 @@ def check_all(inputs: Sequence[Input], config: Config, jobs: int) -> Iterator[Fi
         launches = [launch for item in inputs for launch in _launches_in(item, config)]
     one = partial(check_one, config=config, launches=tuple(launches))
     if jobs > 1 and len(inputs) > 1:
+        from concurrent.futures import ProcessPoolExecutor  # takes longer to load than a file to check
+
         with ProcessPoolExecutor(min(jobs, len(inputs))) as pool:
             yield from pool.map(one, inputs, chunksize=max(1, len(inputs) // (8 * jobs)))
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck.expr import Span
 from bankcheck.lint.preprocess import Comment, Include, preprocess
@@ -16,8 +16,7 @@ _IGNORE = re.compile(r"ignore\s*(?:\[([^\]]*)\])?\s*(.*)", re.DOTALL)
 _SETTING = re.compile(r"([A-Za-z_][\w.]*)\s*=\s*(-?\w+(?:,\d+)*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Suppression:
+class Suppression(NamedTuple):
     """`// bankcheck: ignore[BC101] reason`: the lines it covers and the codes it names."""
 
     codes: tuple[str, ...]
@@ -29,8 +28,7 @@ class Suppression:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Directive:
+class Directive(NamedTuple):
     """`// bankcheck: block=32,8 N=1024`: what a launch gives to the kernel below."""
 
     settings: tuple[tuple[str, str], ...]

@@ -18,7 +18,7 @@ def render(results: Sequence[FileResult], *, everything: bool, frames: bool) -> 
             if finding.active and (finding.severity != "note" or finding.code != "BC901" or everything):
                 lines += _finding(finding, frames)
         if everything:
-            lines += [_row(row) for row in result.rows]
+            lines += _rows(result.rows)
     return "\n".join([*lines, summary_line(results)])
 
 
@@ -49,6 +49,20 @@ def _frame(finding: Finding) -> list[str]:
     ]
     for label in finding.related:
         lines.append(f"  {faint(f'{margin} = {_clean(label.place.path)}:{label.place.line}: {_clean(label.text)}')}")
+    return lines
+
+
+def _rows(rows: Sequence[AccessRow]) -> list[str]:
+    """A line per access, kernel and block: its worst count, and how many others it has."""
+    grouped: dict[tuple[object, ...], list[AccessRow]] = {}
+    for row in rows:
+        key = row.place, row.op, row.expression, row.kernel, row.block, row.bytes_per_lane, row.reason
+        grouped.setdefault(key, []).append(row)
+    lines = []
+    for group in grouped.values():
+        worst = max(group, key=lambda row: (row.excess or 0, row.ways or 0))
+        rest = f" (the worst of {len(group)} counts)" if len(group) > 1 else ""
+        lines.append(_row(worst) + rest)
     return lines
 
 

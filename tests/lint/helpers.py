@@ -33,7 +33,9 @@ def rows(body: str, block: str = "32", signature: str = "const float* g, float* 
     return lint(kernel(body, block, signature)).rows
 
 
-def counts(body: str, block: str = "32", signature: str = "const float* g, float* o, int n") -> list[tuple[str, object]]:
+def counts(
+    body: str, block: str = "32", signature: str = "const float* g, float* o, int n"
+) -> list[tuple[str, object]]:
     """(expression, wavefronts) of every access, once per count; None where it is not analysed."""
     found = [(row.expression, row.wavefronts) for row in rows(body, block, signature)]
     return list(dict.fromkeys(found))

@@ -154,7 +154,7 @@ def test_configuration_files() -> None:
 
 def test_configured_block_and_macros() -> None:
     write("k.cu", "__global__ void k() { __shared__ float s[99][P]; s[threadIdx.x][0] = 0; }\n")
-    write("bankcheck.toml", 'block = [8, 2]\n[define]\nP = 32\n')
+    write("bankcheck.toml", "block = [8, 2]\n[define]\nP = 32\n")
     (row,) = json.loads(run("lint", "k.cu", "--all", "--format", "json")[1])["accesses"]
     assert (row["block"], row["wavefronts"], row["basis"]) == ([8, 2, 1], 8, "computed")
 
@@ -222,5 +222,7 @@ def test_lint_loads_nothing_heavy() -> None:
         "try: main()\nfinally: print(sorted({m.split('.')[0] for m in sys.modules} & {'sympy', 'numpy', 'rich', 'cupy'}))"
     )
     path = write("good.cu", GOOD).resolve()
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd=root, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd=root, check=False
+    )
     assert done.stdout.splitlines()[-1] == "[]", done.stderr

@@ -22,8 +22,12 @@ FINDINGS = with_fingerprints(
     ]
 )  # fmt: skip
 ROWS = (
-    AccessRow(PLACE, "tile", "load", "tile[x][y]", 4, "transpose", (32, 8, 1), {"i": 0}, 0, 32, 1, 32, "computed", "", ()),
-    AccessRow(PLACE, "tile", "load", "tile[a[x]]", 4, "transpose", (32, 8, 1), {}, None, None, None, None, None, "data", ()),
+    AccessRow(
+        PLACE, "tile", "load", "tile[x][y]", 4, "transpose", (32, 8, 1), {"i": 0}, 0, 32, 1, 32, "computed", "", ()
+    ),
+    AccessRow(
+        PLACE, "tile", "load", "tile[a[x]]", 4, "transpose", (32, 8, 1), {}, None, None, None, None, None, "data", ()
+    ),
 )
 RESULTS = [
     FileResult("src/tile.cu", tuple(FINDINGS), ROWS, Summary(3, 1, 1)),

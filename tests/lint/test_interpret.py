@@ -192,7 +192,9 @@ def test_loop_data_is_not_taken_for_uniform() -> None:
 
 
 def test_code_that_never_runs_is_no_access() -> None:
-    assert counts("__shared__ float s[64]; if (false) s[threadIdx.x * 2] = 0; s[threadIdx.x] = 0;") == [("s[threadIdx.x]", 1)]
+    assert counts("__shared__ float s[64]; if (false) s[threadIdx.x * 2] = 0; s[threadIdx.x] = 0;") == [
+        ("s[threadIdx.x]", 1)
+    ]
     assert counts("__shared__ float s[64]; for (int i = 0; i < 0; ++i) s[threadIdx.x * 2] = 0;") == []
 
 
@@ -213,7 +215,11 @@ def test_wrappers_around_inline_assembly() -> None:
           asm volatile("st.shared.v4.f32 [%0 + 16], {%1, %1, %1, %1};" :: "r"(at), "f"(0.f));
         }
         """
-    assert [(row.op, row.wavefronts) for row in lint(text).rows] == [("ldmatrix.x4", 32), ("cp.async.ca", 8), ("store", 8)]
+    assert [(row.op, row.wavefronts) for row in lint(text).rows] == [
+        ("ldmatrix.x4", 32),
+        ("cp.async.ca", 8),
+        ("store", 8),
+    ]
 
 
 def test_members_of_one_vector_are_one_access() -> None:
