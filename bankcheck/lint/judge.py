@@ -8,7 +8,7 @@ prover. An access that resists all of it is not counted, and the verdict says wh
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from itertools import product
 from math import gcd, prod
@@ -17,11 +17,12 @@ from bankcheck import expr
 from bankcheck.banks import Traffic, count_wavefronts
 from bankcheck.ctype import size_of
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import Const, Node, Op, Symbol, Undefined
+from bankcheck.expr import Const, Node, Op, Undefined
 from bankcheck.hardware import WARP_LANES, Rule
 from bankcheck.launch import Block
 from bankcheck.lint.findings import Basis
 from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, content, coordinates
+from bankcheck.lint.masks import COMPARISONS, Masks, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
 from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
 from bankcheck.proof import bank_request, prove
@@ -29,14 +30,14 @@ from bankcheck.symbolic import Box
 from bankcheck.symbolic import Unknown as Range
 
 MAX_POINTS = 1024
-MAX_MASKS = 200
+MAX_COMBINED = 256
+"""Sets of active lanes that are counted for one access, over all warps and iterations."""
 MAX_CELLS = 600
 MAX_BOXES = 130
 """Cases the prover may tell apart for one access: lint has many accesses, and must not wait for one."""
 MAX_BOXES_IN_ALL = 1200
 """And for all accesses of one kernel and launch together."""
 _FULL = Range(expr.INT.low, expr.INT.high)
-_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
 class Judge:
@@ -100,9 +101,7 @@ class _Judgement:
         if unknown:
             return self._congruent(unknown)
         bounds, filters, lane_terms = self._sorted_terms()
-        names = dict.fromkeys(expr.symbols_of(*self.split.lanes, *lane_terms))
-        names.pop("lane", None)
-        domains = {name: self._domain(name) for name in names}
+        domains = self._domains(bounds or [], lane_terms)
         few = prod(domain.count for domain in domains.values()) <= MAX_POINTS
         if few and bounds is not None:
             filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
@@ -123,7 +122,7 @@ class _Judgement:
                 filters.append(term)
             elif all(self._domain(name).count <= MAX_POINTS for name in names - {"lane"}):
                 concrete.append(term)
-            elif isinstance(term, Op) and term.name in _COMPARISONS:
+            elif isinstance(term, Op) and term.name in COMPARISONS and self._is_bound(term):
                 bounds.append(term)
             else:
                 return None, filters, [*concrete, term]
@@ -136,23 +135,16 @@ class _Judgement:
             used |= free
         return bounds, filters, concrete
 
-    def _masks(self, bound: Op, evaluate: LaneEvaluator) -> Iterator[tuple[list[bool], dict[str, int]]]:
-        """The masks that `lane value < uniform value` can make, each with a sample of the uniform symbol."""
-        difference = expr.binary("-", expr.cast(bound.args[0], expr.LONG), expr.cast(bound.args[1], expr.LONG))
-        split = self.judge._splitter(difference)
-        lanes = _column(evaluate(split.node))
-        if any(isinstance(value, Undefined) for value in lanes):
-            yield [True] * WARP_LANES, {}
-            return
-        unit = split.unit or 1
-        candidates = sorted({-v - (-v % unit) + k * unit for v in set(lanes) for k in (-1, 0, 1, 2)})
-        symbol, sign = _plain(bound)
-        seen = set()
-        for rest in candidates[:MAX_MASKS]:
-            mask = tuple(bool(expr.apply(Op(bound.name, bound.args, expr.BOOL), v + rest, 0)) for v in lanes)
-            if mask not in seen and any(mask):
-                seen.add(mask)
-                yield list(mask), {symbol: sign * rest} if symbol else {}
+    def _domains(self, bounds: list[Op], lane_terms: list[Node]) -> dict[str, Range]:
+        """The values of every symbol that the lanes' addresses and conditions depend on."""
+        told = [bound_of(bound, self.judge._splitter).lanes for bound in bounds]
+        names = expr.symbols_of(*self.split.lanes, *lane_terms, *told)
+        return {name: self._domain(name) for name in names if name != "lane"}
+
+    def _is_bound(self, term: Op) -> bool:
+        """Whether what lanes differ in does not depend on the launch's values."""
+        names = set(expr.symbols_of(bound_of(term, self.judge._splitter).lanes)) - {"lane"}
+        return all(self._domain(name).count <= MAX_POINTS for name in names)
 
     def _domain(self, name: str) -> Range:
         if name == "warp":
@@ -169,6 +161,8 @@ class _Judgement:
         tally = Tally()
         choices = [range(d.low, d.high + 1, d.modulus) for d in domains.values()]
         node, guard = self.split.node, conjunction(tuple(guards))
+        limit = max(1, MAX_COMBINED // prod(map(len, choices)))
+        masks = Masks([bound_of(bound, self.judge._splitter) for bound in bounds], limit)
         for point in product(*choices):
             values = dict(zip(domains, point, strict=True))
             evaluate = LaneEvaluator({"lane": list(range(WARP_LANES)), **values})
@@ -178,24 +172,13 @@ class _Judgement:
             if not any(active):
                 continue
             addresses = _column(evaluate(node))
-            for mask, sample in self._combined(bounds, evaluate):
+            for mask, sample in masks(evaluate):
                 lanes = [a if on and at else None for a, on, at in zip(addresses, active, mask, strict=True)]
                 problem = next((a for a in lanes if isinstance(a, Undefined)), None)
                 if problem is not None:
                     return self._unknown(problem.reason)
                 self._tally(tally, lanes, {**values, **sample})
         return self._finished(tally, self._free(bounds))
-
-    def _combined(self, bounds: list[Op], evaluate: LaneEvaluator) -> Iterator[tuple[list[bool], dict[str, int]]]:
-        if not bounds:
-            yield [True] * WARP_LANES, {}
-            return
-        first, *rest = bounds
-        for mask, sample in self._masks(first, evaluate):
-            for other, more in self._combined(rest, evaluate):
-                both = [a and b for a, b in zip(mask, other, strict=True)]
-                if any(both):
-                    yield both, {**sample, **more}
 
     def _proved(self) -> Verdict:
         """The prover, for what has too many values to try."""
@@ -265,9 +248,7 @@ class _Judgement:
                 kept.append(term)
         self.split = Split(kept, self.split.constant, self.split.unit, self.split.shared)
         bounds, filters, lane_terms = self._sorted_terms()
-        names = dict.fromkeys(expr.symbols_of(*kept, *lane_terms))
-        names.pop("lane", None)
-        domains = {name: self._domain(name) for name in names}
+        domains = self._domains(bounds or [], lane_terms)
         if bounds is None or prod(d.count for d in domains.values()) > MAX_POINTS:
             return self._unknown(reason)
         filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
@@ -373,16 +354,6 @@ def _banks_apart(case: Case) -> bool:
 
 def _column(value: expr.Lanes) -> list[expr.Value]:
     return value if isinstance(value, list) else [value] * WARP_LANES
-
-
-def _plain(bound: Op) -> tuple[str, int]:
-    """The name of the uniform side of a bound if it is a bare symbol, and its sign in left - right."""
-    for side, sign in ((bound.args[1], -1), (bound.args[0], 1)):
-        while isinstance(side, Op) and side.name == "cast":
-            side = side.args[0]
-        if isinstance(side, Symbol) and side.name != "lane" and not side.name.startswith(UNIFORM):
-            return side.name, sign
-    return "", 1
 
 
 def _short(text: str) -> str:
