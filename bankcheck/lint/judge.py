@@ -33,9 +33,9 @@ MAX_POINTS = 1024
 MAX_COMBINED = 256
 """Sets of active lanes that are counted for one access, over all warps and iterations."""
 MAX_CELLS = 600
-MAX_BOXES = 130
+MAX_BOXES = 72
 """Cases the prover may tell apart for one access: lint has many accesses, and must not wait for one."""
-MAX_BOXES_IN_ALL = 1200
+MAX_BOXES_IN_ALL = 400
 """And for all accesses of one kernel and launch together."""
 _FULL = Range(expr.INT.low, expr.INT.high)
 

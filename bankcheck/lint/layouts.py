@@ -43,10 +43,6 @@ def _compared(facts: Facts, execution: Execution, buffer: Buffer, padding: int) 
     change = (*(0,) * (dimensions - 1), -padding)
     plain = trial(facts, execution, {buffer.declared: change})
     others = {_key(verdict): verdict for verdict in plain.verdicts}
-    helps = any(
-        (cost := _excess(others.get(_key(v)))) is not None and cost > (_excess(v) or 0)
-        for v in execution.verdicts if v.site.buffer.declared == buffer.declared
-    )  # fmt: skip
     for verdict in execution.verdicts:
         other = others.get(_key(verdict))
         if verdict.site.buffer.declared != buffer.declared or not _conflicts(verdict) or other is None:
@@ -59,11 +55,11 @@ def _compared(facts: Facts, execution: Execution, buffer: Buffer, padding: int) 
         if _same_lanes(verdict, other):
             text = f"{name} is not in this index: all lanes stay in one row, so the {_ways(verdict)}-way conflict stays"
             yield finding(facts, "BC204", text, execution, verdict, case)
-        elif without < with_it and helps:
+        elif without < with_it:
             text = f"{name} harms this access: {with_it} excess wavefronts with it, {without} without"
             yield finding(facts, "BC203", text, execution, verdict, case)
-        elif without <= with_it:
-            text = f"{name} does not help this access: {with_it} excess wavefronts with it, {without} without"
+        elif without == with_it:
+            text = f"{name} does not help this access: {with_it} excess wavefronts with it and without"
             yield finding(facts, "BC202", text, execution, verdict, case)
 
 

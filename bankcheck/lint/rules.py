@@ -70,7 +70,7 @@ RULES: tuple[Rule, ...] = (
          "Padding moves rows to other banks; it helps an access whose lanes walk down a column, and costs memory for "
          "all others. The wrong amount, such as 5 words for a stride of 8, changes nothing."),
     Rule("BC203", "harmful-padding", "warning",
-         "The padding that helps one access of an array makes this one conflict.",
+         "The padding of an array makes this access conflict: without it there would be fewer excess wavefronts.",
          "A pad of one word cures a column of 4-byte accesses, but a warp that covers several short rows then wraps "
          "onto banks in use. Pad so that all accesses agree, or swizzle."),
     Rule("BC204", "padding-not-in-index", "warning",

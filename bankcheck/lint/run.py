@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,9 @@ from bankcheck.lint.source import Source
 SUFFIXES = (".cu", ".cuh")
 MAX_BYTES = 8 << 20
 MAX_HEADER_BYTES = 1 << 20
+
+_KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Input(NamedTuple):
@@ -69,7 +73,7 @@ def check_all(inputs: Sequence[Input], config: Config, jobs: int) -> Iterator[Fi
     """The results, file by file in the order given."""
     launches: list[KnownLaunch] = []
     if len(inputs) > 1:
-        launches = [launch for item in inputs for launch in _launches_in(item, config)]
+        launches = [launch for item in _launchers(inputs) for launch in _launches_in(item, config)]
     one = partial(check_one, config=config, launches=tuple(launches))
     if jobs > 1 and len(inputs) > 1:
         from concurrent.futures import ProcessPoolExecutor  # takes longer to load than a file to check
@@ -78,6 +82,23 @@ def check_all(inputs: Sequence[Input], config: Config, jobs: int) -> Iterator[Fi
             yield from pool.map(one, inputs, chunksize=max(1, len(inputs) // (8 * jobs)))
     else:
         yield from map(one, inputs)
+
+
+def _launchers(inputs: Sequence[Input]) -> list[Input]:
+    """The files that may launch a kernel with shared memory that stands in another file."""
+    defined: dict[str, set[int]] = {}
+    launched: list[tuple[int, set[str]]] = []
+    for number, item in enumerate(inputs):
+        try:
+            text = item.text if item.text is not None else read_text(item.path)
+        except (BankcheckError, OSError):
+            continue
+        if "__shared__" in text:
+            for name in _KERNEL.findall(text):
+                defined.setdefault(name, set()).add(number)
+        if "<<<" in text:
+            launched.append((number, set(_WORD.findall(text))))
+    return [inputs[number] for number, names in launched if any(defined[n] - {number} for n in names & defined.keys())]
 
 
 def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...]) -> FileResult:
