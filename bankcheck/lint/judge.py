@@ -8,7 +8,7 @@ prover. An access that resists all of it is not counted, and the verdict says wh
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from itertools import product
 from math import gcd, prod
@@ -22,7 +22,7 @@ from bankcheck.hardware import WARP_LANES, Rule
 from bankcheck.launch import Block
 from bankcheck.lint.findings import Basis
 from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, content, coordinates
-from bankcheck.lint.masks import COMPARISONS, Masks, bound_of
+from bankcheck.lint.masks import COMPARISONS, Mask, Masks, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
 from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
 from bankcheck.proof import bank_request, prove
@@ -158,27 +158,45 @@ class _Judgement:
     # Ways to count
 
     def _enumerated(self, domains: Mapping[str, Range], guards: list[Node], bounds: list[Op]) -> Verdict:
+        """Count every warp at every value of the symbols; all warps are evaluated in one pass."""
         tally = Tally()
-        choices = [range(d.low, d.high + 1, d.modulus) for d in domains.values()]
+        warps = range(self.block.warps if "warp" in domains else 1)
+        lanes = {"lane": list(range(WARP_LANES)) * len(warps), "warp": [w for w in warps for _ in range(WARP_LANES)]}
+        names = [name for name in domains if name != "warp"]
+        choices = [range(domains[n].low, domains[n].high + 1, domains[n].modulus) for n in names]
         node, guard = self.split.node, conjunction(tuple(guards))
-        limit = max(1, MAX_COMBINED // prod(map(len, choices)))
-        masks = Masks([bound_of(bound, self.judge._splitter) for bound in bounds], limit)
+        limits = [bound_of(bound, self.judge._splitter) for bound in bounds]
+        masks = Masks(limits, max(1, MAX_COMBINED // (len(warps) * prod(map(len, choices)))))
+        parts = [guard, node, *(limit.lanes for limit in limits)]
         for point in product(*choices):
-            values = dict(zip(domains, point, strict=True))
-            evaluate = LaneEvaluator({"lane": list(range(WARP_LANES)), **values})
-            active = _column(evaluate(guard))
-            if any(isinstance(value, Undefined) for value in active):
-                return self._unknown(next(v.reason for v in active if isinstance(v, Undefined)))
-            if not any(active):
-                continue
-            addresses = _column(evaluate(node))
-            for mask, sample in masks(evaluate):
-                lanes = [a if on and at else None for a, on, at in zip(addresses, active, mask, strict=True)]
-                problem = next((a for a in lanes if isinstance(a, Undefined)), None)
-                if problem is not None:
-                    return self._unknown(problem.reason)
-                self._tally(tally, lanes, {**values, **sample})
+            values = dict(zip(names, point, strict=True))
+            evaluate = LaneEvaluator({**lanes, **values})
+            columns = [
+                _column(evaluate(part), len(warps)) for part in (guard, node, *(limit.lanes for limit in limits))
+            ]
+            for warp in warps:
+                active, addresses, *told = (column[warp * WARP_LANES :][:WARP_LANES] for column in columns)
+                at = {**values, "warp": warp} if "warp" in domains else values
+                problem = self._count_warp(tally, active, addresses, masks(told) if any(active) else (), at)
+                if problem:
+                    return self._unknown(problem)
         return self._finished(tally, self._free(bounds))
+
+    def _count_warp(
+        self, tally: Tally, active: list[expr.Value], addresses: list[expr.Value], masks: Iterable[Mask],
+        values: dict[str, int],
+    ) -> str:  # fmt: skip
+        """Count one warp for each set of lanes; returns why it has no count, or an empty text."""
+        undecided = next((value for value in active if isinstance(value, Undefined)), None)
+        if undecided is not None:
+            return undecided.reason
+        for mask, sample in masks:
+            lanes = [a if on and there else None for a, on, there in zip(addresses, active, mask, strict=True)]
+            problem = next((address for address in lanes if isinstance(address, Undefined)), None)
+            if problem is not None:
+                return problem.reason
+            self._tally(tally, lanes, {**values, **sample})
+        return ""
 
     def _proved(self) -> Verdict:
         """The prover, for what has too many values to try."""
@@ -352,8 +370,8 @@ def _banks_apart(case: Case) -> bool:
     return True
 
 
-def _column(value: expr.Lanes) -> list[expr.Value]:
-    return value if isinstance(value, list) else [value] * WARP_LANES
+def _column(value: expr.Lanes, warps: int) -> list[expr.Value]:
+    return value if isinstance(value, list) else [value] * (WARP_LANES * warps)
 
 
 def _short(text: str) -> str:

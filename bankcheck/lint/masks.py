@@ -13,8 +13,9 @@ from math import prod
 from typing import NamedTuple
 
 from bankcheck import expr
-from bankcheck.expr import Node, Op, Symbol
-from bankcheck.lint.lanes import LaneEvaluator, Splitter
+from bankcheck.expr import Node, Op, Symbol, Undefined
+from bankcheck.hardware import WARP_LANES
+from bankcheck.lint.lanes import Splitter
 from bankcheck.lint.memory import UNIFORM
 
 ORDERED: dict[str, Callable[[int, int], bool]] = {
@@ -73,25 +74,27 @@ class Masks:
         self._bounds, self._limit = bounds, limit
         self._known: dict[tuple[int, tuple[int, ...]], list[Mask]] = {}
 
-    def __call__(self, evaluate: LaneEvaluator) -> Iterator[Mask]:
-        """The sets at one point; raises `TypeError` where a bound has no value."""
-        choices = [self._masks(number, bound, evaluate) for number, bound in enumerate(self._bounds)]
+    def __call__(self, columns: list[list[expr.Value]]) -> Iterator[Mask]:
+        """The sets in one warp, given each bound's lane part there."""
+        choices = [self._masks(number, tuple(column)) for number, column in enumerate(columns)]
         if prod(map(len, choices)) > self._limit:
             choices = [
                 [max(masks, key=lambda mask: sum(mask[0]))] if bound.ordered else masks
                 for bound, masks in zip(self._bounds, choices, strict=True)
             ]
         for chosen in product(*choices):
-            together = tuple(map(all, zip(*(mask for mask, _ in chosen), strict=True))) if chosen else (True,) * 32
+            together = (
+                tuple(map(all, zip(*(mask for mask, _ in chosen), strict=True))) if chosen else (True,) * WARP_LANES
+            )
             if any(together):
                 yield together, {name: value for _, sample in chosen for name, value in sample.items()}
 
-    def _masks(self, number: int, bound: Bound, evaluate: LaneEvaluator) -> list[Mask]:
-        value = evaluate(bound.lanes)
-        values = tuple(value) if isinstance(value, list) else (value,) * 32
+    def _masks(self, number: int, values: tuple[expr.Value, ...]) -> list[Mask]:
+        if any(isinstance(value, Undefined) for value in values):
+            return [((True,) * WARP_LANES, {})]
         key = number, values
         if key not in self._known:
-            self._known[key] = masks_of(bound, values)
+            self._known[key] = masks_of(self._bounds[number], values)
         return self._known[key]
 
 

@@ -105,7 +105,7 @@ def test_all_lists_clean_and_unknown_accesses() -> None:
     assert code == 0
     assert "clean: store line[threadIdx.x]" in out and "not analysed" in out and "1 not analysed" in out
     rows = json.loads(run("lint", "k.cu", "--all", "--format", "json")[1])["accesses"]
-    names = "path line col array op bytes_per_lane kernel block bind wavefronts ideal excess ways basis".split()
+    names = ["path", "line", "col", "array", "op", "bytes_per_lane", "kernel", "block", "bind", "wavefronts", "ideal", "excess", "ways", "basis"]
     assert all(set(names) <= row.keys() for row in rows)
     assert [row["wavefronts"] is None for row in rows] == [bool(row["reason"]) for row in rows]
 

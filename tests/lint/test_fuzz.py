@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bankcheck.expr import Evaluator
+from bankcheck.launch import Block
 from bankcheck.lint.lanes import LaneEvaluator, coordinates
 from bankcheck.lint.preprocess import preprocess
-from bankcheck.launch import Block
 from tests.lint.helpers import EVERYTHING, kernel, lint
 
 LINES = (Path(__file__).parent / "cases" / "cases.jsonl").read_text().splitlines()
