@@ -171,9 +171,7 @@ class _Judgement:
         for point in product(*choices):
             values = dict(zip(names, point, strict=True))
             evaluate = LaneEvaluator({**lanes, **values})
-            columns = [
-                _column(evaluate(part), len(warps)) for part in (guard, node, *(limit.lanes for limit in limits))
-            ]
+            columns = [_column(evaluate(part), len(warps)) for part in parts]
             for warp in warps:
                 active, addresses, *told = (column[warp * WARP_LANES :][:WARP_LANES] for column in columns)
                 at = {**values, "warp": warp} if "warp" in domains else values

@@ -213,6 +213,8 @@ def _from_directives(
                     blocks.append(Block(*numbers[:3]))
                 except (BankcheckError, TypeError) as problem:
                     result.problems.append((directive.line, f"block={text}: {problem}"))
+            elif not re.search(rf"\b{re.escape(name)}\b", program.source.source(kernel.outer)):
+                result.problems.append((directive.line, f"'{name}' does not occur in the kernel '{kernel.name}'"))
             elif len(numbers) == 1 and abs(numbers[0]) < 1 << 63:
                 values[name] = numbers[0]
             else:

@@ -10,15 +10,16 @@ from bankcheck.lint.config import Config
 from bankcheck.lint.findings import AccessRow, FileResult
 from bankcheck.lint.rules import codes_matching
 
+DEFAULT = Config()
 EVERYTHING = Config(codes=codes_matching(["ALL"], "tests"))
 
 
-def lint(text: str, config: Config = Config(), path: str = "k.cu") -> FileResult:
+def lint(text: str, config: Config = DEFAULT, path: str = "k.cu") -> FileResult:
     """The result for some text."""
     return check_file(textwrap.dedent(text), path, config)
 
 
-def codes(text: str, config: Config = Config()) -> list[str]:
+def codes(text: str, config: Config = DEFAULT) -> list[str]:
     """What is reported, as CODE@line, suppressed findings left out."""
     return [f"{f.code}@{f.place.line}" for f in lint(text, config).findings if f.active]
 

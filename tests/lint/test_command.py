@@ -105,7 +105,8 @@ def test_all_lists_clean_and_unknown_accesses() -> None:
     assert code == 0
     assert "clean: store line[threadIdx.x]" in out and "not analysed" in out and "1 not analysed" in out
     rows = json.loads(run("lint", "k.cu", "--all", "--format", "json")[1])["accesses"]
-    names = ["path", "line", "col", "array", "op", "bytes_per_lane", "kernel", "block", "bind", "wavefronts", "ideal", "excess", "ways", "basis"]
+    names = ("path", "line", "col", "array", "op", "bytes_per_lane", "kernel", "block", "bind")
+    names += ("wavefronts", "ideal", "excess", "ways", "basis")
     assert all(set(names) <= row.keys() for row in rows)
     assert [row["wavefronts"] is None for row in rows] == [bool(row["reason"]) for row in rows]
 
@@ -134,7 +135,8 @@ def test_directives_that_make_no_sense_are_reported() -> None:
     text = "// bankcheck: block=0\n__global__ void k() { __shared__ float s[64]; s[threadIdx.x] = 0; }\n"
     assert codes(text) == ["BC900@1"]
     assert codes(text.replace("block=0", "blok 32")) == ["BC900@1"]
-    assert codes(text.replace("block=0", "block=32 N=4")) == []
+    assert codes(text.replace("block=0", "block=32 N=4")) == ["BC900@1"]
+    assert codes(text.replace("block=0", "block=32 n=4").replace("k()", "k(int n)")) == []
 
 
 # Configuration
@@ -219,7 +221,8 @@ def test_lint_loads_nothing_heavy() -> None:
     root = Path(__file__).parents[2]
     code = (
         "import sys; sys.argv = ['bankcheck', 'lint', sys.argv[1]]\nfrom bankcheck.cli import main\n"
-        "try: main()\nfinally: print(sorted({m.split('.')[0] for m in sys.modules} & {'sympy', 'numpy', 'rich', 'cupy'}))"
+        "try: main()\nfinally:\n    loaded = {m.split('.')[0] for m in sys.modules}\n"
+        "    print(sorted(loaded & {'sympy', 'numpy', 'rich', 'cupy'}))"
     )
     path = write("good.cu", GOOD).resolve()
     done = subprocess.run(

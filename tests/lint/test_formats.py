@@ -12,10 +12,11 @@ from bankcheck.report import lint_github, lint_json, lint_sarif, lint_text
 from tests.lint.sarif_schema import SCHEMA
 
 PLACE = Place("src/tile.cu", 6, 14, 6, 25)
+DECLARED = Label(Place("src/tile.cu", 3, 20, 3, 32), "'tile' is declared here")
 FINDINGS = with_fingerprints(
     [
         Finding("BC101", "warning", "32-way bank conflict: 100% of it", PLACE, "transpose", "assumed", "tile", {"i": 0},
-                32, 1, 32, ("blocks of 256 threads",), (Label(Place("src/tile.cu", 3, 20, 3, 32), "'tile' is declared here"),),
+                32, 1, 32, ("blocks of 256 threads",), (DECLARED,),
                 "pad its rows: float tile[32][33]", "  out[i] = tile[x][y];\t// column"),
         Finding("BC401", "error", "this barrier, reached by\nsome: bad", Place("src/a,b:c.cu", 9, 5, 10, 2), "k",
                 source_line="    __syncthreads();"),

@@ -17,9 +17,52 @@ from tests.lint.helpers import EVERYTHING, kernel, lint
 
 LINES = (Path(__file__).parent / "cases" / "cases.jsonl").read_text().splitlines()
 SOURCES = [json.loads(line)["kernel"] for line in LINES]
-PIECES = ["(", ")", "{", "}", "[", "]", ";", "*", "&", "<<<", ">>>", "#define A(x) A(x) A(x)\nA(1)", "#if", "#endif", "for(;;)", "1e9",
-          "0x", "template <", "asm(\"ldmatrix\"", "__shared__", "s[s[s[0]]]", "/*", "\"", "'", "\\\n", "threadIdx.x", "-1", "<<", "99999999999999999999",
-          "// bankcheck: ignore[", "// bankcheck: block=", "\x00", "é", "?:", "return;", "goto x;", "%", "/ 0"]  # fmt: skip
+PIECES = [
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    ";",
+    "*",
+    "&",
+    "<<<",
+    ">>>",
+    "#if",
+    "#endif",
+    "for(;;)",
+    "1e9",
+    "0x",
+    "__shared__",
+    "s[s[s[0]]]",
+    "/*",
+    '"',
+    "'",
+    "threadIdx.x",
+    "-1",
+    "<<",
+    "%",
+    "?:",
+    "\x00",
+    "é",
+    "99999999999999999999",
+    "return;",
+    "/0",
+]
+PIECES += ["#define A(x) A(x) A(x)\nA(1)", "template <", 'asm("ldmatrix"', "\\\n", "goto x;"]
+PIECES += ["// bankcheck: ignore[", "// bankcheck: block="]
+DIRECTIVES = [
+    "#define A B A",
+    "#define B A(B)",
+    "#define A(x) x##x x",
+    "#undef A",
+    "A(A(1))",
+    "B",
+    "#if A > 1",
+    "#else",
+]
+DIRECTIVES += ["#endif", '"A"', "// A", "int A;"]
 
 
 @st.composite
@@ -44,8 +87,7 @@ def test_mutated_sources_raise_nothing_and_end(text: str) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.sampled_from(["#define A B A", "#define B A(B)", "#define A(x) x##x x", "#undef A", "A(A(1))", "B", "#if A > 1",
-                                 "#else", "#endif", "\"A\"", "// A", "int A;"]), max_size=12))  # fmt: skip
+@given(st.lists(st.sampled_from(DIRECTIVES), max_size=12))
 def test_preprocessing_ends_and_keeps_lines(lines: list[str]) -> None:
     text = "\n".join(lines)
     result = preprocess(text, {})
