@@ -15,6 +15,8 @@ from math import gcd, prod
 
 from bankcheck import expr
 from bankcheck.banks import Traffic, count_wavefronts
+from bankcheck.boxes import Box, Effort
+from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Node, Op, Undefined
@@ -26,17 +28,15 @@ from bankcheck.lint.masks import COMPARISONS, Mask, Masks, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
 from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
 from bankcheck.proof import bank_request, prove
-from bankcheck.symbolic import Box
-from bankcheck.symbolic import Unknown as Range
 
 MAX_POINTS = 1024
 MAX_COMBINED = 256
 """Sets of active lanes that are counted for one access, over all warps and iterations."""
 MAX_CELLS = 600
-MAX_BOXES = 72
-"""Cases the prover may tell apart for one access: lint has many accesses, and must not wait for one."""
-MAX_BOXES_IN_ALL = 400
-"""And for all accesses of one kernel and launch together."""
+MAX_OPERATIONS = 50_000
+"""Work the prover may spend on one access: lint has many accesses, and must not wait for one."""
+MAX_OPERATIONS_IN_ALL = 300_000
+"""And on all accesses of one kernel and launch together."""
 _FULL = Range(expr.INT.low, expr.INT.high)
 
 
@@ -50,7 +50,7 @@ class Judge:
         self._counted: dict[tuple[object, ...], Traffic] = {}
         self.failed: dict[tuple[object, ...], str] = {}
         """Accesses for which no proof was found: other iterations of the same code are not tried again."""
-        self.boxes_left = MAX_BOXES_IN_ALL
+        self.operations_left = MAX_OPERATIONS_IN_ALL
 
     def __call__(self, site: Site) -> Verdict:
         """The verdict on one site."""
@@ -213,8 +213,11 @@ class _Judgement:
             return self._unknown(self.judge.failed[attempt])
         for shift in self._shifts():
             shifted = expr.binary("+", address, Const(shift, expr.LONG)) if shift else address
-            proof = prove(bank_request(self.rule, shifted, active, {"lane": range(WARP_LANES)}), box, self._boxes())
-            self.judge.boxes_left -= self._boxes() if proof.failure else len(proof.outcomes)
+            effort = Effort(min(MAX_OPERATIONS, self.judge.operations_left))
+            granted = effort.left
+            proof = prove(bank_request(self.rule, shifted, active, {"lane": range(WARP_LANES)}), box, effort)
+            self.judge.operations_left -= granted - max(effort.left, 0)
+            self.assumptions |= dict.fromkeys(proof.assumptions)
             if proof.failure:
                 reason = f"no proof was found: {self._in_words(proof.failure)}"
                 self.judge.failed[attempt] = reason
@@ -230,10 +233,6 @@ class _Judgement:
                     cells.append(Cell(outcome.box, key))
         when = describe(cells, box) if len(tally.samples) > 1 and len(cells) <= MAX_CELLS else {}
         return self._finished(tally, names, when)
-
-    def _boxes(self) -> int:
-        """How many cases the prover may tell apart now."""
-        return max(1, min(MAX_BOXES, self.judge.boxes_left))
 
     def _without_open_guards(self) -> Verdict | None:
         """Another try with all lanes active where a condition on the launch's values could not be settled."""

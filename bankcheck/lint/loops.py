@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from bankcheck import expr
+from bankcheck.boxes import Unknown as Range
 from bankcheck.expr import CInt, Const, Evaluator, Node, Op, Symbol, Undefined
 from bankcheck.launch import Block
 from bankcheck.lint.memory import LANES, PER_LANE, UNIFORM, Site
 from bankcheck.lint.state import State
 from bankcheck.places import Address, Entity
-from bankcheck.symbolic import Unknown as Range
 
 MAX_UNROLL = 256
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bankcheck import expr
+from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import Type
 from bankcheck.expr import Const, Node, Span
 from bankcheck.places import Array, Entity, Place
-from bankcheck.symbolic import Unknown as Range
 
 UNIFORM, PER_LANE = "?", "??"
 CARRIED, CARRIED_UNIFORM = "@", "@="

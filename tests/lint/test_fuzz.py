@@ -35,21 +35,9 @@ PIECES = [
     "1e9",
     "0x",
     "__shared__",
-    "s[s[s[0]]]",
-    "/*",
-    '"',
-    "'",
-    "threadIdx.x",
-    "-1",
-    "<<",
-    "%",
-    "?:",
-    "\x00",
-    "é",
-    "99999999999999999999",
-    "return;",
-    "/0",
 ]
+PIECES += ["s[s[s[0]]]", "/*", '"', "'", "threadIdx.x", "-1", "<<", "%", "?:", "\x00", "é", "99999999999999999999"]
+PIECES += ["return;", "/ 0"]
 PIECES += ["#define A(x) A(x) A(x)\nA(1)", "template <", 'asm("ldmatrix"', "\\\n", "goto x;"]
 PIECES += ["// bankcheck: ignore[", "// bankcheck: block="]
 DIRECTIVES = [
@@ -62,7 +50,7 @@ DIRECTIVES = [
     "#if A > 1",
     "#else",
 ]
-DIRECTIVES += ["#endif", '"A"', "// A", "int A;"]
+DIRECTIVES += ["#else", "#endif", '"A"', "// A", "int A;"]
 
 
 @st.composite
