@@ -10,6 +10,7 @@ from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, Type
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Symbol, Unknown
+from bankcheck.lint.choose import choose
 from bankcheck.lint.memory import Variable, is_shared
 from bankcheck.lint.program import Function, Program, declarator_name, template_call
 from bankcheck.lint.reader import Reader
@@ -318,7 +319,7 @@ class Calls:
             return Unknown("no value", span)
         *early, (_, value) = frame.results
         for condition, other in reversed(early):
-            value = reader.choose(condition, other, value, span)
+            value = choose(condition, other, value, span)
         return value
 
 

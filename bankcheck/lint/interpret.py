@@ -10,6 +10,7 @@ from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
+from bankcheck.lint.choose import choose
 from bankcheck.lint.declarations import Declarations
 from bankcheck.lint.iterate import Loops
 from bankcheck.lint.machine import Change, Flow, Launch, Run
@@ -227,7 +228,7 @@ class Interpreter(Declarations, Loops):
             for name, variable in other.items():
                 before = one.get(name, variable)
                 if before.value is not variable.value:
-                    value = self.reader.choose(condition, before.value, variable.value, (0, 0))
+                    value = choose(condition, before.value, variable.value, (0, 0))
                     other[name] = replace(variable, value=value)
 
     def _switch_statement(self, node: Tree) -> Flow:

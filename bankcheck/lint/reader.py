@@ -14,7 +14,8 @@ from bankcheck.ctype import ArrayType, PointerType, Record, Type, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.launch import builtin_variable
-from bankcheck.lint.memory import Buffer, Member, Variable, is_shared, marks, sum_of
+from bankcheck.lint.choose import choose
+from bankcheck.lint.memory import Buffer, Member, Variable, sum_of
 from bankcheck.lint.source import Source
 from bankcheck.lint.state import State
 from bankcheck.lint.type_reader import TypeReader, field_of, operator_of
@@ -145,34 +146,7 @@ class Reader(TypeReader):
         for side, holds in (("consequence", condition), ("alternative", expr.unary("!", condition))):
             with self.state.under(holds, why):
                 sides.append(self.value(field_of(node, side)))
-        return self.choose(condition, sides[0], sides[1], self.snippet.span(node))
-
-    def choose(self, condition: Node, yes: Entity, no: Entity, span: Span) -> Entity:
-        """One of two values, by a condition."""
-        if yes is no or yes == no if isinstance(yes, Const) else yes is no:
-            return yes
-        if isinstance(yes, Place | Address) or isinstance(no, Place | Address):
-            return self._choose_place(condition, yes, no, span)
-        if marks(condition)[1] and not isinstance(condition, Const):
-            reason = "its value depends on a condition that is not known"
-            return Unknown(reason, span, expr.common_type(yes.ctype, no.ctype))
-        if isinstance(yes, Unknown) and isinstance(no, Unknown):
-            return yes
-        return expr.select(condition, yes, no, span)
-
-    def _choose_place(self, condition: Node, yes: Entity, no: Entity, span: Span) -> Entity:
-        one = yes.place if isinstance(yes, Address) else yes
-        other = no.place if isinstance(no, Address) else no
-        if isinstance(one, Place) and isinstance(other, Place):
-            same = one.array is other.array or one.array == other.array
-            if same and one.ctype == other.ctype and not marks(condition)[1]:
-                offset = expr.select(condition, one.offset_bytes, other.offset_bytes)
-                return Address(replace(one, offset_bytes=offset))
-            if is_shared(one) or is_shared(other):
-                shared = one if is_shared(one) else other
-                offset = Unknown("it is not known which of two places the pointer points to", span, expr.LONG)
-                return Address(replace(shared, offset_bytes=offset))
-        return Unknown("a pointer that may point to different things", span)
+        return choose(condition, sides[0], sides[1], self.snippet.span(node))
 
     def _binary_expression(self, node: Tree, pointer: bool) -> Entity:
         name, span = operator_of(node), self.snippet.span(node)
@@ -292,22 +266,27 @@ class Reader(TypeReader):
     def _assignment_expression(self, node: Tree, pointer: bool) -> Entity:
         left, operator = field_of(node, "left"), operator_of(node)
         right = self.value(field_of(node, "right"))
-        if operator != "=":
-            current = self.value(left)
-            right = self.combine(operator[:-1], current, right, node)
-        self.store(left, right)
-        return right
+        if operator == "=":
+            self.store(left, right)
+            return right
+        return self._modify(left, operator[:-1], right, node)[1]
 
     def _update_expression(self, node: Tree, pointer: bool) -> Entity:
         argument, operator = field_of(node, "argument"), operator_of(node)
-        before = self.value(argument)
-        after = self.combine(operator[0], before, Const(1), node)
-        self.store(argument, after)
+        before, after = self._modify(argument, operator[0], Const(1), node)
         prefix = node.children[0].type in ("++", "--")
         return after if prefix else before
 
-    def store(self, target: Tree, value: Entity) -> None:
-        """Assign to a variable, or record a store to memory."""
+    def _modify(self, target: Tree, operator: str, operand: Entity, node: Tree) -> tuple[Entity, Entity]:
+        """`target = target <operator> operand`, with the target evaluated once: (value before, value after)."""
+        entity = self.entity(target)
+        before: Entity = self.as_integer(entity, target) if isinstance(entity, Place) else entity
+        after = self.combine(operator, before, operand, node)
+        self.store(target, after, entity)
+        return before, after
+
+    def store(self, target: Tree, value: Entity, found: Entity | None = None) -> None:
+        """Assign to a variable, or record a store to memory; `found` is the target if it is evaluated already."""
         while target.type == "parenthesized_expression" and target.named_children:
             target = target.named_children[0]
         name = "".join(self.snippet.source(target).split())
@@ -324,7 +303,7 @@ class Reader(TypeReader):
             self.state.seen.add(target.start_byte)
             self.state.assign(name, value)
             return
-        entity = self.entity(target)
+        entity = found if found is not None else self.entity(target)
         if isinstance(entity, Place):
             self.state.seen.add(target.start_byte)
             span, text = self.snippet.span(target), self.file.written(target)

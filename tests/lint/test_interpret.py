@@ -225,3 +225,8 @@ def test_wrappers_around_inline_assembly() -> None:
 def test_members_of_one_vector_are_one_access() -> None:
     body = "__shared__ float4 s[64]; int t = threadIdx.x; float a = s[t].x + s[t].y; o[t] = a + s[t].w;"
     assert [(row.expression, row.bytes_per_lane) for row in rows(body)] == [("s[t]", 8), ("s[t].w", 4)]
+
+
+def test_an_index_with_side_effects_is_evaluated_once() -> None:
+    body = "__shared__ int s[256]; int t = threadIdx.x, i = t; s[i++] += 1; s[i++ * 2] = 0; s[(i - 2 - t) * t] = 0;"
+    assert [row.wavefronts for row in rows(body)] == [1, 1, 2, 1]

@@ -20,9 +20,12 @@ def test_the_bad_example_is_reported_and_the_good_one_is_not(rule: Rule) -> None
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_what_a_rule_says_about_its_bad_example(rule: Rule, golden) -> None:
-    lines = [f"{f.place.line}:{f.place.column} {f.code} [{f.basis}] {f.message}" + (f"\n  fix: {f.hint}" if f.hint else "")
-             for f in lint(example(rule.bad), EVERYTHING).findings if f.code == rule.code]  # fmt: skip
-    golden(f"lint/{rule.code}.txt", "\n".join(lines) + "\n")
+    text = ""
+    for f in lint(example(rule.bad), EVERYTHING).findings:
+        if f.code == rule.code:
+            text += f"{f.place.line}:{f.place.column} {f.code} [{f.basis}] {f.message}\n"
+            text += f"  fix: {f.hint}\n" if f.hint else ""
+    golden(f"lint/{rule.code}.txt", text)
 
 
 def test_codes_are_unique_and_every_rule_is_documented() -> None:
@@ -46,7 +49,8 @@ def test_a_fix_is_not_offered_if_another_access_would_fault() -> None:
 
 
 def test_swizzles_on_both_sides_or_neither_are_fine() -> None:
-    body = "__shared__ float t[32][32]; int x = threadIdx.x, y = threadIdx.y;\nt[y][x] = g[x];\n__syncthreads();\no[x] = t[y][x];"
+    body = "__shared__ float t[32][32]; int x = threadIdx.x, y = threadIdx.y;\n"
+    body += "t[y][x] = g[x];\n__syncthreads();\no[x] = t[y][x];"
     assert codes(kernel(body, "32,32")) == []
     # A butterfly's XOR with one uniform value is no swizzle.
     body = "__shared__ float t[64]; int x = threadIdx.x;\nt[x] = g[x];\n__syncthreads();\no[x] = t[x ^ 1];"
