@@ -220,7 +220,8 @@ class Interpreter(Declarations, Loops):
         frame = self.state.frame
         if kind is not Flow.CONTINUE and frame.loops and marks(condition)[0]:
             for loop in frame.loops if kind is Flow.RETURN else frame.loops[-1:]:
-                loop.append(f"the loop is left early ({why})")
+                what = "function" if kind is Flow.RETURN else "loop"
+                loop.append(f"the {what} is left early ({why})")
 
     def merge(self, condition: Node, yes: Scopes, no: Scopes) -> None:
         """Variables after a branch: each holds one value or the other."""

@@ -70,16 +70,17 @@ class Loops(Machine):
         for name in {v.placeholder.name for v in carried} & steps.keys():
             needed |= unsolved & set(expr.symbols_of(steps[name]))
         if needed and not doubts:
-            after = state.snapshot()
+            after, waits, passed = state.snapshot(), state.barriers[barriers:], (state.epoch, state.straight)
             if self._unrolled(node, condition, update, do, before, sites, barriers, mark):
                 return Flow.ON
             frame.scopes = after
             del state.sites[sites:], state.barriers[barriers:]
             state.sites += inside
+            state.barriers += waits
+            state.epoch, state.straight = passed
         counter = loops.find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
         self._settle(carried, steps, tested, counter, sites, barriers, doubts)
-        if doubts:
-            state.maybe = (*state.maybe, *doubts) if any("return" in d for d in doubts) else state.maybe
+        state.maybe = (*state.maybe, *(why for why in doubts if why.startswith("the function")))
         return Flow.ON
 
     def _placeholder(self, name: str, node: Tree) -> loops.Carried:

@@ -71,3 +71,10 @@ def test_races_need_two_threads_and_no_barrier() -> None:
     assert codes(kernel(head + "__syncwarp();\no[i] = t[i ^ 32];", "64")) == ["BC402@6"]
     volatile = "volatile " + head
     assert codes(kernel(volatile + "o[i] = t[i ^ 1];", "64")) == []
+
+
+def test_a_barrier_in_a_loop_that_cannot_be_unrolled_still_counts() -> None:
+    head = "__shared__ float t[2048]; int i = threadIdx.x, b = 0;\nt[i] = 0;\n"
+    loop = "for (int j = 0; j < n; ++j) { t[b * 1024 + i] = g[j]; b ^= 1; __syncthreads(); }\n"
+    assert codes(kernel(head + loop + "o[i] = t[63 - i];", "64")) == []
+    assert codes(kernel(head + "if (i < 32) { " + loop + "}", "64")) == ["BC401@5"]
