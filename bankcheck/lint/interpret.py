@@ -56,7 +56,7 @@ class Interpreter(Declarations, Loops):
         """A constant, a type or a shared array at file scope."""
         frame, state = self.state.frame, self.state
         frame.scopes.append({})
-        with suppress(BankcheckError):
+        with suppress(BankcheckError, IndexError):
             self.declaration(item)
         for name, variable in frame.scopes.pop().items():
             keep = isinstance(variable.value, Place | Const)
@@ -125,7 +125,7 @@ class Interpreter(Declarations, Loops):
             return Flow.ON
         try:
             return method(node) or Flow.ON
-        except BankcheckError:
+        except (BankcheckError, IndexError):  # IndexError: broken text, with parts missing
             return Flow.ON
 
     def _compound_statement(self, node: Tree) -> Flow:

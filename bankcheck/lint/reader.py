@@ -96,12 +96,13 @@ class Reader(TypeReader):
         self.state.step()
         try:
             return super().entity(node, pointer=pointer)
-        except BankcheckError as problem:
+        except (BankcheckError, IndexError) as problem:  # IndexError: broken text, with parts missing
             if getattr(self, f"_{node.type}", None) is None and node.type not in _OPAQUE:
                 for child in node.named_children:
                     if child.type not in _OPAQUE:
                         self.escapes(self.value(child), child, f"it is used in a {node.type.replace('_', ' ')}")
-            return Unknown(problem.message, self.snippet.span(node))
+            why = problem.message if isinstance(problem, BankcheckError) else "this is not an expression"
+            return Unknown(why, self.snippet.span(node))
 
     def as_integer(self, entity: Entity, node: Tree) -> Node:
         if isinstance(entity, Place) and not isinstance(entity.ctype, ArrayType):

@@ -99,6 +99,15 @@ def test_values_that_square_themselves_and_deep_nesting_end() -> None:
     lint(kernel("{" * 3000 + "}" * 3000))
 
 
+def test_brackets_with_nothing_inside() -> None:
+    for body in (
+        "i[ = threadIdx.x;",
+        "__shared__ int s[4]; s[] = 1; s[()] = 1; f(); () = 2; int x = ();",
+        "if () {} while () {} do {} while ();",
+    ):
+        lint(kernel(body), EVERYTHING)
+
+
 def test_ten_thousand_lines_take_time_in_proportion() -> None:
     def seconds(lines: int) -> float:
         text = kernel("__shared__ float s[64]; int x = threadIdx.x;\n" + "s[x] = g[x];\n" * lines)
