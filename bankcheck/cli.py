@@ -18,6 +18,8 @@ COMMANDS = {
     "analyze": "bankcheck.commands.analyze",
     "count": "bankcheck.commands.count",
     "ldmatrix": "bankcheck.commands.ldmatrix",
+    "lint": "bankcheck.commands.lint",
+    "explain": "bankcheck.commands.explain",
     "verify": "bankcheck.commands.verify",
     "profile": "bankcheck.commands.profile",
 }

@@ -15,7 +15,19 @@ from bankcheck.ctype import ArrayType, PointerType, Record, Type, name_of, size_
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.places import Address, Array, Entity, Place, decayed, element, is_pointer, moved, plus
-from bankcheck.syntax import MAX_NESTING, Snippet, Tree
+from bankcheck.syntax import MAX_NESTING, Tree
+
+
+class Text(Protocol):
+    """Text with syntax nodes in it: a `Snippet`, or a whole file."""
+
+    text: str
+
+    def span(self, node: Tree) -> Span:
+        """Start and end of a node in `text`."""
+
+    def source(self, node: Tree) -> str:
+        """The text of a node."""
 
 
 class Scope(Protocol):
@@ -42,9 +54,9 @@ _UNARY = {"-": "neg", "~": "~", "!": "!"}
 
 
 class Lowering:
-    """Lowers the nodes of one snippet. All errors carry the text and a span."""
+    """Lowers the nodes of one text. All errors carry the text and a span."""
 
-    def __init__(self, snippet: Snippet, scope: Scope) -> None:
+    def __init__(self, snippet: Text, scope: Scope) -> None:
         self.snippet = snippet
         self.scope = scope
         self._depth = 0

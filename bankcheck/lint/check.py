@@ -1,0 +1,136 @@
+"""The pipeline: a file's text becomes findings. Read this first; each line is a stage with a module of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from bankcheck.hardware import arch_note
+from bankcheck.lint.config import Config
+from bankcheck.lint.facts import Facts, gather, rows_of
+from bankcheck.lint.findings import AccessRow, FileResult, Finding, Place, Summary, sort_key, with_fingerprints
+from bankcheck.lint.launches import KnownLaunch, find_launches
+from bankcheck.lint.preprocess import Include
+from bankcheck.lint.program import read_program
+from bankcheck.lint.rules import BY_CODE, CHECKS
+from bankcheck.lint.source import Source, Suppression
+from bankcheck.lint.unparsed import check_unparsed
+
+_CONFLICTS = frozenset(("BC101", "BC102", "BC103", "BC202", "BC203", "BC204"))
+_NEVER_SUPPRESSED = frozenset(("BC900",))
+
+
+def check_file(
+    text: str, path: str, config: Config, launches: Sequence[KnownLaunch] = (), include: Include | None = None
+) -> FileResult:
+    """Everything lint has to say about one file. `launches` are those found in other files of the run.
+
+    Never raises for what the text contains.
+    """
+    source = Source(path, text, config.defines, include)
+    program = read_program(source)
+    facts = gather(program, [*find_launches(program), *launches], config.block, "BC501" in config.codes)
+    rows = tuple(_rows(facts))
+    findings = list(_apply_rules(facts, config))
+    findings += check_unparsed(facts, config)
+    findings = [_with_arch(finding, config) for finding in findings]
+    findings = _deduplicated(findings)
+    findings = _suppressed(findings, source, config)
+    wanted = [f for f in findings if f.code in config.codes and f.code not in config.ignores(path)]
+    wanted = [f for f in wanted if f.code not in _CONFLICTS or (f.excess or 0) >= config.min_excess]
+    return FileResult(path, tuple(with_fingerprints(wanted)), rows, _summary(facts))
+
+
+def _apply_rules(facts: Facts, config: Config) -> Iterator[Finding]:
+    for codes, check in CHECKS:
+        if codes & config.codes:
+            yield from check(facts)
+
+
+def _rows(facts: Facts) -> Iterator[AccessRow]:
+    seen = set()
+    for execution in facts.executions:
+        for verdict in execution.verdicts:
+            for row in rows_of(facts, execution, verdict):
+                key = (row.place, row.op, row.expression, row.kernel, row.block, tuple(row.bind.items()),
+                       row.wavefronts, row.ways, row.warp, row.reason)  # fmt: skip
+                if key not in seen:
+                    seen.add(key)
+                    yield row
+    for node, kernel, why in facts.missed:
+        name = facts.source.source(node)
+        yield AccessRow(facts.place(facts.source.span(node)), name, "unknown", name, 0, kernel, (0, 0, 0), {}, None,
+                        None, None, None, None, why, ())  # fmt: skip
+
+
+def _summary(facts: Facts) -> Summary:
+    clean = conflicting = unknown = 0
+    for group in facts.groups():
+        if any(v.worst is not None and (v.worst.excess > 0 or v.worst.fault) for _, v in group):
+            conflicting += 1
+        elif any(v.reason for _, v in group):
+            unknown += 1
+        else:
+            clean += 1
+    return Summary(clean, conflicting, unknown + len(facts.missed))
+
+
+def _with_arch(finding: Finding, config: Config) -> Finding:
+    note = arch_note(config.arch)
+    if not note or finding.wavefronts is None:
+        return finding
+    return replace(finding, basis="assumed", assumptions=(*finding.assumptions, note))
+
+
+def _deduplicated(findings: list[Finding]) -> list[Finding]:
+    """One finding per place, code and text; of several that differ only in their launch, the worst."""
+    best: dict[tuple[object, ...], Finding] = {}
+    for finding in findings:
+        key = (
+            finding.code,
+            finding.place,
+            finding.array,
+            finding.kernel,
+            finding.message if finding.excess is None else "",
+        )
+        old = best.get(key)
+        if old is None or (finding.excess or 0) > (old.excess or 0):
+            best[key] = finding
+    return list(best.values())
+
+
+def _suppressed(findings: list[Finding], source: Source, config: Config) -> list[Finding]:
+    """Findings with the comments that suppress them, and BC900 for comments that suppress nothing."""
+    suppressions = source.suppressions()
+    used: set[tuple[int, str]] = set()
+    result = []
+    for finding in findings:
+        for suppression in suppressions:
+            covered = finding.place.line <= suppression.covers <= finding.place.end_line
+            if covered and finding.code in suppression.codes and finding.code not in _NEVER_SUPPRESSED:
+                used.add((suppression.line, finding.code))
+                finding = replace(finding, suppressed=suppression.reason)
+                break
+        result.append(finding)
+    for suppression in suppressions:
+        result += _unused(suppression, used, source, config)
+    return sorted(result, key=sort_key)
+
+
+def _unused(suppression: Suppression, used: set[tuple[int, str]], source: Source, config: Config) -> list[Finding]:
+    messages = []
+    if not suppression.codes:
+        messages.append("this suppression names no code: write ignore[BC101]")
+    for code in suppression.codes:
+        if code not in BY_CODE:
+            messages.append(f"this suppression names '{code[:40]}', which is no rule")
+        elif (suppression.line, code) not in used and code in config.codes:
+            messages.append(f"this suppression of {code} suppresses nothing")
+    return [bad_comment(message, suppression.line, suppression.column, source) for message in messages]
+
+
+def bad_comment(message: str, line: int, column: int, source: Source) -> Finding:
+    """BC900 about a comment."""
+    text = source.line_text(line)
+    place = Place(source.path, line, column, line, max(len(text), column) + 1)
+    return Finding("BC900", "warning", message, place, source_line=text)

@@ -1,0 +1,39 @@
+"""One of two values, by a condition: what a variable holds after a branch, and what a ternary is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bankcheck import expr
+from bankcheck.expr import Const, Node, Span, Unknown
+from bankcheck.lint.memory import is_shared, marks
+from bankcheck.places import Address, Entity, Place
+
+
+def choose(condition: Node, yes: Entity, no: Entity, span: Span) -> Entity:
+    """One of two values, by a condition."""
+    if yes is no or yes == no if isinstance(yes, Const) else yes is no:
+        return yes
+    if isinstance(yes, Place | Address) or isinstance(no, Place | Address):
+        return _choose_place(condition, yes, no, span)
+    if marks(condition)[1] and not isinstance(condition, Const):
+        reason = "its value depends on a condition that is not known"
+        return Unknown(reason, span, expr.common_type(yes.ctype, no.ctype))
+    if isinstance(yes, Unknown) and isinstance(no, Unknown):
+        return yes
+    return expr.select(condition, yes, no, span)
+
+
+def _choose_place(condition: Node, yes: Entity, no: Entity, span: Span) -> Entity:
+    one = yes.place if isinstance(yes, Address) else yes
+    other = no.place if isinstance(no, Address) else no
+    if isinstance(one, Place) and isinstance(other, Place):
+        same = one.array is other.array or one.array == other.array
+        if same and one.ctype == other.ctype and not marks(condition)[1]:
+            offset = expr.select(condition, one.offset_bytes, other.offset_bytes)
+            return Address(replace(one, offset_bytes=offset))
+        if is_shared(one) or is_shared(other):
+            shared = one if is_shared(one) else other
+            offset = Unknown("it is not known which of two places the pointer points to", span, expr.LONG)
+            return Address(replace(shared, offset_bytes=offset))
+    return Unknown("a pointer that may point to different things", span)

@@ -1,0 +1,175 @@
+"""Declarations: variables, shared arrays, structs, enumerations, type names."""
+
+from __future__ import annotations
+
+from bankcheck import ctype as types
+from bankcheck import expr
+from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, size_of
+from bankcheck.errors import BankcheckError
+from bankcheck.expr import CInt, Const, Node, Unknown
+from bankcheck.lint.machine import Machine
+from bankcheck.lint.memory import Buffer, Variable
+from bankcheck.lint.type_reader import field_of
+from bankcheck.places import Address, Entity, Place
+from bankcheck.syntax import Tree
+
+
+class Declarations(Machine):
+    """Takes in declarations."""
+
+    def type_of(self, node: Tree, declarator: Tree | None) -> Type | None:
+        """The type of one declarator of a declaration, None if it is not understood."""
+        type_node = node.child_by_field_name("type")
+        if type_node is None:
+            return None
+        try:
+            if type_node.type in ("struct_specifier", "class_specifier"):
+                base: Type = self.reader.struct_type(type_node)
+            else:
+                base = self.reader.type_at(type_node)
+            return self.reader.applied(declarator, base) if declarator is not None else base
+        except BankcheckError:
+            return None
+
+    def declaration(self, node: Tree) -> None:
+        """Take in a declaration, a type definition or an enumeration."""
+        kind, frame, source = node.type, self.state.frame, self.reader.file.source
+        if kind == "alias_declaration":
+            found = self.type_of(node, None)
+            name = node.child_by_field_name("name")
+            if found is not None and name is not None:
+                frame.types[source(name)] = found
+        elif kind in ("struct_specifier", "class_specifier", "enum_specifier"):
+            self._definition(node)
+        elif kind == "type_definition":
+            self._definition(node.child_by_field_name("type"))
+            for declarator in node.children_by_field_name("declarator"):
+                found = self.type_of(node, declarator)
+                if found is not None:
+                    frame.types[self.reader.declared_name(declarator)] = found
+        elif kind == "declaration":
+            self._definition(node.child_by_field_name("type"))
+            for declarator in node.children_by_field_name("declarator"):
+                self.variable(node, declarator)
+
+    def _definition(self, node: Tree | None) -> None:
+        """A struct or enum that is defined where it is used."""
+        if node is None or node.child_by_field_name("body") is None:
+            return
+        name = node.child_by_field_name("name")
+        if node.type == "enum_specifier":
+            value: Node = Const(-1)
+            for item in field_of(node, "body").named_children:
+                if item.type == "enumerator":
+                    given = item.child_by_field_name("value")
+                    value = self.reader.number(given) if given is not None else expr.binary("+", value, Const(1))
+                    self.state.declare(self.reader.file.source(field_of(item, "name")), Variable(expr.INT, value))
+            if name is not None:
+                self.state.frame.types[self.reader.file.source(name)] = expr.INT
+        elif name is not None:
+            text = self.reader.file.source(node)
+            if "__shared__" in text and "extern" in text:
+                self._dynamic_memory(node, self.reader.file.source(name))
+                return
+            self.state.frame.types[self.reader.file.source(name)] = self.reader.struct_type(node)
+
+    def _dynamic_memory(self, node: Tree, name: str) -> None:
+        """`struct SharedMemory { operator T*() { extern __shared__ ... } }`: a way to get at dynamic shared memory."""
+        buffer = Buffer("dynamic shared memory", ArrayType(types.VOID, 0, 1), 16, space="shared",
+                        declared=self.reader.file.span(node), dynamic=True)  # fmt: skip
+        self.calls.dynamic[name] = Place(buffer, Const(0, expr.LONG), types.VOID, 1)
+
+    def variable(self, node: Tree, declarator: Tree) -> None:
+        """One declared name."""
+        source = self.reader.file.source
+        value_node = None
+        if declarator.type == "init_declarator":
+            value_node = declarator.child_by_field_name("value")
+            declarator = declarator.child_by_field_name("declarator") or declarator
+            if value_node is not None and value_node.type in ("argument_list", "initializer_list"):
+                inside = value_node.named_children
+                if declarator.type == "identifier" and len(inside) == 1:
+                    value_node = inside[0]
+        name = self.reader.declared_name(declarator)
+        ctype = self.type_of(node, declarator)
+        words = {source(child) for child in node.children}
+        if "__shared__" in words:
+            self._shared_array(node, declarator, name, ctype, "extern" in words, "volatile" in words)
+            return
+        if isinstance(ctype, ArrayType | Record):
+            if value_node is not None:
+                self.reader.value(value_node)
+            space = "constant" if "__constant__" in words else "global" if "__device__" in words else "local"
+            buffer = Buffer(name, ctype, 16, space=space)
+            self.state.declare(name, Variable(ctype, Place(buffer, Const(0, expr.LONG), ctype, size_of(ctype))))
+            return
+        if value_node is None:
+            self.state.declare(name, Variable(ctype, Unknown(f"'{name}' has no value yet")))
+            return
+        if declarator.type == "reference_declarator":
+            entity = self.reader.entity(value_node)
+            alias = isinstance(entity, Place)
+            why = f"'{name}' is another name for a variable"
+            is_const = "const" in words
+            self.state.declare(name, Variable(ctype, entity if alias or is_const else Unknown(why), reference=alias))
+            if not alias and not is_const and value_node.type == "identifier":
+                self.state.assign(source(value_node), Unknown(why))
+            return
+        self.state.declare(name, Variable(ctype, self._initial(self.reader.value(value_node), ctype, name)))
+
+    def pointer_to_array(self, node: Tree) -> bool:
+        """`float (*p)[32] = t;` reads like an assignment to `float(*p)[32]`: take it in as the declaration it is."""
+        left, sizes = node.child_by_field_name("left"), []
+        while left is not None and left.type == "subscript_expression":
+            sizes.append(field_of(left, "indices").named_children[-1])
+            left = left.child_by_field_name("argument")
+        if not sizes or left is None or left.type != "call_expression":
+            return False
+        inside = [c for c in field_of(left, "arguments").named_children if c.type == "pointer_expression"]
+        ctype = self.reader.type_at(field_of(left, "function"))
+        if len(inside) != 1 or not size_of(ctype):
+            return False
+        for size in sizes:
+            length = self.reader.number(size)
+            ctype = ArrayType(ctype, length.value if isinstance(length, Const) else 0, size_of(ctype))
+        name = self.reader.file.source(field_of(inside[0], "argument"))
+        pointer = PointerType(ctype)
+        value = self._initial(self.reader.value(field_of(node, "right")), pointer, name)
+        self.state.declare(name, Variable(pointer, value))
+        return True
+
+    def _initial(self, value: Entity, ctype: Type | None, name: str) -> Entity:
+        if isinstance(value, Address):
+            return self.reader.retyped(value, ctype) if isinstance(ctype, PointerType | CInt) else value
+        if isinstance(ctype, CInt) and not isinstance(value, Place):
+            return expr.cast(value, ctype)
+        if ctype is None and not isinstance(value, Place):
+            return value
+        if isinstance(ctype, Opaque) and not ctype.size:
+            return Unknown(f"the type '{ctype.name}' of '{name}' is not known")
+        if isinstance(ctype, PointerType):
+            return Unknown(f"what '{name}' points to is not known")
+        return Unknown(f"'{name}' is no integer")
+
+    def _shared_array(
+        self, node: Tree, declarator: Tree, name: str, ctype: Type | None, dynamic: bool, volatile: bool
+    ) -> None:
+        span = self.reader.file.span(declarator)
+        if ctype is None:
+            ctype = self._unknown_type(node, declarator)
+        align = max(self.reader.alignment(node), types.align_of(ctype))
+        change = self.changes.get(span)
+        if isinstance(change, tuple) and isinstance(ctype, ArrayType):
+            shape, element = types.shape_of(ctype)
+            ctype = types.array(element, shape, change)
+        buffer = Buffer(name, ctype, align, False, change == "xor", "shared", span, dynamic, volatile)
+        self.state.declare(name, Variable(ctype, Place(buffer, Const(0, expr.LONG), ctype, size_of(ctype))))
+
+    def _unknown_type(self, node: Tree, declarator: Tree) -> Type:
+        type_node = node.child_by_field_name("type")
+        name = self.reader.file.source(type_node) if type_node is not None else "?"
+        base = Opaque(name, 0, 1)
+        try:
+            return self.reader.applied(declarator, base)
+        except BankcheckError:
+            return base

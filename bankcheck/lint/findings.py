@@ -1,0 +1,143 @@
+"""What lint reports: findings, and one row per access that was counted or could not be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+Severity = Literal["error", "warning", "note"]
+Basis = Literal["proved", "computed", "assumed"]
+
+
+class Place(NamedTuple):
+    """A range in a file; lines and columns count from 1, the end column is past the last character."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class Label(NamedTuple):
+    """A second place that explains a finding: the declaration, the launch, the call."""
+
+    place: Place
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to report. Counts are in wavefronts and None where the finding is not about a count."""
+
+    code: str
+    severity: Severity
+    message: str
+    place: Place
+    kernel: str = ""
+    basis: Basis = "computed"
+    array: str = ""
+    bind: Mapping[str, int] = field(default_factory=dict)
+    wavefronts: int | None = None
+    ideal: int | None = None
+    ways: int | None = None
+    assumptions: tuple[str, ...] = ()
+    related: tuple[Label, ...] = ()
+    hint: str = ""
+    """What to write instead, checked against every access of the array."""
+    source_line: str = ""
+    suppressed: str | None = None
+    """The reason given with the comment that suppresses it (may be empty); None if it is not suppressed."""
+    known: bool = False
+    """Whether it is in the baseline."""
+    fingerprint: str = ""
+
+    @property
+    def excess(self) -> int | None:
+        """Wavefronts above the ideal."""
+        return None if self.wavefronts is None or self.ideal is None else self.wavefronts - self.ideal
+
+    @property
+    def active(self) -> bool:
+        """Whether it counts: neither suppressed nor known."""
+        return self.suppressed is None and not self.known
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRow:
+    """One access in one kernel with one count: what `--all` lists."""
+
+    place: Place
+    array: str
+    op: str
+    expression: str
+    bytes_per_lane: int
+    kernel: str
+    block: tuple[int, int, int]
+    bind: Mapping[str, int]
+    warp: int | None
+    wavefronts: int | None
+    ideal: int | None
+    ways: int | None
+    basis: Basis | None
+    reason: str
+    """Why there is no count; empty if there is one."""
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def excess(self) -> int | None:
+        """Wavefronts above the ideal."""
+        return None if self.wavefronts is None or self.ideal is None else self.wavefronts - self.ideal
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Accesses (places in the source, per kernel) by what is known of them."""
+
+    clean: int = 0
+    conflicting: int = 0
+    unknown: int = 0
+
+    @property
+    def total(self) -> int:
+        """All accesses to shared memory."""
+        return self.clean + self.conflicting + self.unknown
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """Everything found in one file."""
+
+    path: str
+    findings: tuple[Finding, ...] = ()
+    rows: tuple[AccessRow, ...] = ()
+    summary: Summary = Summary()
+    failure: str = ""
+    """Why the file could not be checked at all."""
+
+
+def sort_key(finding: Finding) -> tuple[object, ...]:
+    """The order of findings: by place, then by code."""
+    place = finding.place
+    return place.path, place.line, place.column, finding.code, finding.message
+
+
+def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings with a stable identity: path, code, the line's text, and a number for several on one line.
+
+    It survives edits elsewhere in the file, and two findings on one line stay two.
+    """
+    import hashlib  # only where there is something to identify
+
+    seen: dict[str, int] = {}
+    result = []
+    for finding in sorted(findings, key=sort_key):
+        line = " ".join(finding.source_line.split())
+        key = "\0".join((finding.place.path.replace("\\", "/"), finding.code, line, finding.array))
+        ordinal = seen.get(key, 0)
+        seen[key] = ordinal + 1
+        digest = hashlib.sha256(f"{key}\0{ordinal}".encode()).hexdigest()[:20]
+        result.append(replace(finding, fingerprint=digest))
+    return result

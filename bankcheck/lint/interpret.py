@@ -1,0 +1,258 @@
+"""Statements: executes a kernel once for all its threads and records every access it makes on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from bankcheck import expr
+from bankcheck.ctype import ArrayType, PointerType, Record, size_of
+from bankcheck.errors import BankcheckError
+from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
+from bankcheck.lint.choose import choose
+from bankcheck.lint.declarations import Declarations
+from bankcheck.lint.iterate import Loops
+from bankcheck.lint.machine import Change, Flow, Launch, Run
+from bankcheck.lint.memory import Buffer, Variable, conjunction, marks
+from bankcheck.lint.program import Function, Program, declarator_name
+from bankcheck.lint.state import OutOfSteps, Scopes
+from bankcheck.lint.type_reader import field_of
+from bankcheck.places import Address, Entity, Place
+from bankcheck.syntax import Tree
+
+
+def execute(program: Program, kernel: Function, launch: Launch, changes: Mapping[Span, Change] | None = None) -> Run:
+    """Run one kernel for one launch. `changes` tries other layouts for arrays, by where they are declared."""
+    return Interpreter(program, launch, changes or {}).run(kernel)
+
+
+class Interpreter(Declarations, Loops):
+    """Executes statements; the expressions are the reader's."""
+
+    # The whole kernel
+
+    def run(self, kernel: Function) -> Run:
+        """All statements of a kernel."""
+        state, stopped = self.state, ""
+        try:
+            for item in self.program.items:
+                self.file_scope(item)
+            for name, value in self.launch.values.items():
+                state.declare(name, Variable(expr.INT, Const(value)))
+            for parameter in kernel.template:
+                self.template_parameter(parameter.name, parameter.is_type, parameter.node)
+            state.frame.scopes.append({})
+            for node in kernel.parameters:
+                self.kernel_parameter(node)
+            self.body(kernel.body)
+        except OutOfSteps:
+            stopped = "the kernel is too long to be followed to its end"
+        except RecursionError:
+            stopped = "the code is nested too deeply"
+        return Run(kernel, self.launch, state.sites, state.barriers, state.reasons, state.seen, self.dead, stopped)
+
+    def file_scope(self, item: Tree) -> None:
+        """A constant, a type or a shared array at file scope."""
+        frame, state = self.state.frame, self.state
+        frame.scopes.append({})
+        with suppress(BankcheckError, IndexError):
+            self.declaration(item)
+        for name, variable in frame.scopes.pop().items():
+            keep = isinstance(variable.value, Place | Const)
+            state.constants[name] = variable if keep else replace(variable, value=Unknown(f"'{name}' is a variable"))
+
+    def template_parameter(self, name: str, is_type: bool, node: Tree) -> None:
+        """A template parameter without an argument: a value that every instance may choose."""
+        state = self.state
+        if not name or name in self.launch.values or name in self.launch.types:
+            if name in self.launch.values and not is_type:
+                state.binds[name] = self.launch.values[name]
+            return
+        if not is_type:
+            state.declare(name, Variable(expr.INT, Symbol(name)))
+
+    def kernel_parameter(self, node: Tree) -> None:
+        """A kernel parameter: a pointer to global memory, or a number that the launch chooses."""
+        declarator = node.child_by_field_name("declarator")
+        name_node = declarator_name(declarator)
+        if name_node is None or declarator is None:
+            return
+        name, state = self.reader.file.source(name_node), self.state
+        ctype = self.type_of(node, declarator)
+        if name in self.launch.values:
+            integer = ctype if isinstance(ctype, CInt) else expr.INT
+            state.binds[name] = self.launch.values[name]
+            state.declare(name, Variable(ctype, Const(integer.wrap(self.launch.values[name]), integer)))
+            return
+        if isinstance(ctype, ArrayType):
+            ctype = PointerType(ctype.element)
+        if isinstance(ctype, PointerType):
+            whole = ArrayType(ctype.pointee, 0, size_of(ctype.pointee))
+            buffer = Buffer(name, whole, 256, space="global", declared=self.reader.file.span(name_node))
+            place = Place(buffer, Const(0, expr.LONG), ctype.pointee, size_of(ctype.pointee))
+            state.declare(name, Variable(ctype, Address(place)))
+        elif isinstance(ctype, CInt):
+            state.declare(name, Variable(ctype, Symbol(name, ctype)))
+        else:
+            value: Entity = Unknown(f"the parameter '{name}' is no integer")
+            if isinstance(ctype, Record):
+                value = Place(Buffer(name, ctype, 4, space="constant"), Const(0, expr.LONG), ctype, size_of(ctype))
+            state.declare(name, Variable(ctype, value))
+
+    # Statements
+
+    def body(self, node: Tree) -> Flow:
+        """A block of statements."""
+        with self.state.scope():
+            return self.sequence(node.named_children)
+
+    def sequence(self, nodes: list[Tree]) -> Flow:
+        """Statements one after the other, until one ends the block."""
+        for position, node in enumerate(nodes):
+            flow = self.statement(node)
+            if flow is not Flow.ON:
+                for rest in nodes[position + 1 :]:
+                    self.dead.append((rest.start_byte, rest.end_byte))
+                return flow
+        return Flow.ON
+
+    def statement(self, node: Tree) -> Flow:
+        """One statement."""
+        self.state.step()
+        method: Callable[[Tree], Flow | None] | None = getattr(self, f"_{node.type}", None)
+        if method is None:
+            return Flow.ON
+        try:
+            return method(node) or Flow.ON
+        except (BankcheckError, IndexError):  # IndexError: broken text, with parts missing
+            return Flow.ON
+
+    def _compound_statement(self, node: Tree) -> Flow:
+        return self.body(node)
+
+    def _expression_statement(self, node: Tree) -> None:
+        for child in node.named_children:
+            if child.type != "comment" and not self.pointer_to_array(child):
+                self.reader.entity(child)
+
+    def _attributed_statement(self, node: Tree) -> Flow:
+        return self.statement(node.named_children[-1])
+
+    def _labeled_statement(self, node: Tree) -> Flow:
+        return self.statement(node.named_children[-1])
+
+    def _declaration(self, node: Tree) -> None:
+        self.declaration(node)
+
+    _type_definition = _alias_declaration = _enum_specifier = _struct_specifier = _class_specifier = _declaration
+
+    def _return_statement(self, node: Tree) -> Flow:
+        frame, state = self.state.frame, self.state
+        values = [child for child in node.named_children if child.type != "comment"]
+        value = self.reader.value(values[0]) if values else Unknown("no value")
+        condition = conjunction(state.guard[frame.depth :])
+        if len(state.maybe) > frame.doubts or frame.loops:
+            condition = Unknown("a condition that is not known")
+        frame.results.append((condition, value))
+        return Flow.RETURN
+
+    def _break_statement(self, node: Tree) -> Flow:
+        return Flow.BREAK
+
+    def _continue_statement(self, node: Tree) -> Flow:
+        return Flow.CONTINUE
+
+    def _goto_statement(self, node: Tree) -> Flow:
+        self.state.maybe = (*self.state.maybe, "a goto")
+        return Flow.ON
+
+    # Branches
+
+    def _if_statement(self, node: Tree) -> Flow:
+        with self.state.scope():
+            condition_node = field_of(node, "condition")
+            start = condition_node.child_by_field_name("initializer")
+            if start is not None:
+                self.statement(start)
+            condition = self.condition(condition_node)
+            yes, no = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+            if no is not None and no.type == "else_clause":
+                no = no.named_children[-1] if no.named_children else None
+            if isinstance(condition, Const):
+                taken, other = (yes, no) if condition.value else (no, yes)
+                if other is not None:
+                    self.dead.append((other.start_byte, other.end_byte))
+                return self.statement(taken) if taken is not None else Flow.ON
+            return self.branch(condition, self.reader.file.source(condition_node).strip("()"), yes, no)
+
+    def branch(self, condition: Node, why: str, yes: Tree | None, no: Tree | None) -> Flow:
+        """Both sides of a condition that lanes may decide differently, and what they leave behind."""
+        state, frame = self.state, self.state.frame
+        before, epoch = state.snapshot(), state.epoch
+        state.straight += 1
+        negated = expr.unary("!", condition)
+        with state.under(condition, why):
+            first = self.statement(yes) if yes is not None else Flow.ON
+        after_yes, yes_epoch = frame.scopes, state.epoch
+        frame.scopes, state.epoch = before, epoch
+        with state.under(negated, f"!({why})"):
+            second = self.statement(no) if no is not None else Flow.ON
+        state.epoch = max(state.epoch, yes_epoch)
+        state.straight += 1
+        if first is not Flow.ON and second is not Flow.ON:
+            return first if first is second else Flow.RETURN
+        if first is Flow.ON and second is Flow.ON:
+            self.merge(condition, after_yes, frame.scopes)
+            return Flow.ON
+        left, kind, stays = (condition, first, negated) if first is not Flow.ON else (negated, second, condition)
+        if first is Flow.ON:
+            frame.scopes = after_yes
+        self._leaves(left, kind, why)
+        held = len(state.guard)
+        state.restrict(stays, f"not ({why})" if first is not Flow.ON else why)
+        if kind is Flow.RETURN:
+            state.left += state.guard[held:]
+        return Flow.ON
+
+    def _leaves(self, condition: Node, kind: Flow, why: str) -> None:
+        """Some lanes leave; in a loop, the iterations that follow miss them."""
+        frame = self.state.frame
+        if kind is not Flow.CONTINUE and frame.loops and marks(condition)[0]:
+            for loop in frame.loops if kind is Flow.RETURN else frame.loops[-1:]:
+                what = "function" if kind is Flow.RETURN else "loop"
+                loop.append(f"the {what} is left early ({why})")
+
+    def merge(self, condition: Node, yes: Scopes, no: Scopes) -> None:
+        """Variables after a branch: each holds one value or the other."""
+        for one, other in zip(yes, no, strict=True):
+            for name, variable in other.items():
+                before = one.get(name, variable)
+                if before.value is not variable.value:
+                    value = choose(condition, before.value, variable.value, (0, 0))
+                    other[name] = replace(variable, value=value)
+
+    def _switch_statement(self, node: Tree) -> Flow:
+        value = self.condition(field_of(node, "condition"))
+        before = self.state.snapshot()
+        for case in field_of(node, "body").named_children:
+            if case.type != "case_statement":
+                continue
+            label = case.child_by_field_name("value")
+            holds: Node = Unknown("the default of a switch")
+            if label is not None:
+                holds = expr.binary("==", value, self.reader.number(label))
+            statements = [c for c in case.named_children if c != label]
+            if isinstance(holds, Const) and not holds.value:
+                self.dead.extend((c.start_byte, c.end_byte) for c in statements)
+                continue
+            with self.state.under(holds, self.reader.file.source(case)[:40]), self.state.scope():
+                self.sequence(statements)
+        self._forget_changes(before, "a switch decides its value")
+        return Flow.ON
+
+    def _forget_changes(self, before: Scopes, why: str) -> None:
+        for old, new in zip(before, self.state.frame.scopes, strict=True):
+            for name, variable in new.items():
+                if name in old and old[name].value is not variable.value:
+                    new[name] = replace(variable, value=Unknown(why))

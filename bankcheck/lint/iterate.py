@@ -1,0 +1,334 @@
+"""Executing loops: see `loops` for the idea."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bankcheck import expr
+from bankcheck.expr import CInt, Const, Evaluator, Node, Symbol, Unknown
+from bankcheck.lint import loops
+from bankcheck.lint.machine import Flow, Machine
+from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, marks, sum_of
+from bankcheck.lint.program import declarator_name
+from bankcheck.lint.state import Scopes
+from bankcheck.lint.type_reader import field_of
+from bankcheck.places import Address, Entity, Place
+from bankcheck.syntax import Tree
+
+FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
+"""Iterations that are followed of a loop whose bound is not known but whose values are."""
+
+
+class Loops(Machine):
+    """Executes loops."""
+
+    def _for_statement(self, node: Tree) -> Flow:
+        with self.state.scope():
+            start = node.child_by_field_name("initializer")
+            if start is not None:
+                self.statement(start) if start.type == "declaration" else self.reader.entity(start)
+            return self.loop(node, node.child_by_field_name("condition"), node.child_by_field_name("update"))
+
+    def _while_statement(self, node: Tree) -> Flow:
+        return self.loop(node, node.child_by_field_name("condition"), None)
+
+    def _do_statement(self, node: Tree) -> Flow:
+        condition = node.child_by_field_name("condition")
+        text = self.reader.file.source(condition).strip("() ") if condition is not None else ""
+        if text in ("0", "false"):  # a block that can be left early, as in many macros
+            guard, maybe = self.state.guard, self.state.maybe
+            flow = self.statement(field_of(node, "body"))
+            self.state.guard, self.state.maybe = guard, maybe
+            return flow if flow is Flow.RETURN else Flow.ON
+        return self.loop(node, condition, None, do=True)
+
+    def _for_range_loop(self, node: Tree) -> Flow:
+        with self.state.scope():
+            name = declarator_name(node.child_by_field_name("declarator"))
+            if name is not None:
+                why = "the elements of a range are not followed"
+                self.state.declare(self.reader.file.source(name), Variable(None, Unknown(why)))
+            return self.loop(node, None, None)
+
+    def loop(self, node: Tree, condition: Tree | None, update: Tree | None, do: bool = False) -> Flow:
+        """A loop: once for all iterations if its variables allow, else iteration by iteration."""
+        state, frame = self.state, self.state.frame
+        names = [n for n in self._assigned(node) if (v := state.lookup(n)) is not None and n not in state.constants
+                 and not isinstance(v.value, Place)]  # fmt: skip
+        before, sites, barriers = state.snapshot(), len(state.sites), len(state.barriers)
+        mark = (state.epoch, state.straight)
+        carried = [self._placeholder(name, node) for name in names]
+        frame.loops.append([])
+        tested = self._once(node, condition, update, do)
+        doubts = tuple(dict.fromkeys(frame.loops.pop()))
+        carried = [self._after(variable) for variable in carried]
+        steps = loops.solve(carried)
+        unsolved = {v.placeholder.name for v in carried} - steps.keys()
+        inside = state.sites[sites:]
+        needed = loops.depends_on(inside, unsolved)
+        for name in {v.placeholder.name for v in carried} & steps.keys():
+            needed |= unsolved & set(expr.symbols_of(steps[name]))
+        if needed and not doubts:
+            after, waits, passed = state.snapshot(), state.barriers[barriers:], (state.epoch, state.straight)
+            if self._unrolled(node, condition, update, do, before, sites, barriers, mark):
+                return Flow.ON
+            frame.scopes = after
+            del state.sites[sites:], state.barriers[barriers:]
+            state.sites += inside
+            state.barriers += waits
+            state.epoch, state.straight = passed
+        counter = loops.find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
+        self._settle(carried, steps, tested, counter, sites, barriers, doubts)
+        state.maybe = (*state.maybe, *(why for why in doubts if why.startswith("the function")))
+        return Flow.ON
+
+    def _placeholder(self, name: str, node: Tree) -> loops.Carried:
+        variable = self.state.lookup(name)
+        assert variable is not None
+        start = loops.number_in(variable.value)
+        ctype = expr.LONG if isinstance(variable.value, Address) else variable.ctype
+        mark = CARRIED_UNIFORM if start is not None and self._steps_together(name, start, node) else CARRIED
+        where = f"{mark}{node.start_byte}.{len(self.calls.active)}.{name}"
+        symbol = Symbol(where, ctype if isinstance(ctype, CInt) else expr.INT)
+        if start is None or not (isinstance(variable.value, Address) or isinstance(ctype, CInt)):
+            why = f"'{name}' changes from one iteration to the next in a way that is not followed"
+            value: Entity = Unknown(why) if not isinstance(variable.value, Address) else variable.value
+            if isinstance(ctype, CInt):
+                value = symbol
+            self.state.assign(name, value)
+            return loops.Carried(name, Unknown(why), symbol, None)
+        self.state.assign(name, loops.with_number(variable.value, symbol))
+        return loops.Carried(name, start, symbol, None)
+
+    def _steps_together(self, name: str, start: Node, node: Tree) -> bool:
+        """Whether all lanes hold the same value throughout: it starts so, and only known steps change it."""
+        update = node.child_by_field_name("update")
+        if marks(start)[0] or update is None:
+            return False
+        changes = list(self._changes_of(name, node))
+        for tree in changes:
+            right = tree.child_by_field_name("right")
+            if tree.type == "argument_list" or (right is not None and not self._is_plain(right)):
+                return False
+            if right is not None and marks(self.reader.number(right))[0]:
+                return False
+        return all(update.start_byte <= tree.start_byte < update.end_byte for tree in changes)
+
+    def _is_plain(self, node: Tree) -> bool:
+        """A number or a name: reading it has no effects."""
+        if node.type == "identifier":
+            return self.state.lookup(self.reader.file.source(node)) is not None
+        return node.type in ("number_literal", "field_expression") and "(" not in self.reader.file.source(node)
+
+    def _changes_of(self, name: str, node: Tree) -> Iterator[Tree]:
+        """The places in a loop that may change a variable."""
+        stack = [node]
+        while stack:
+            tree = stack.pop()
+            target = None
+            if tree.type in ("assignment_expression", "update_expression"):
+                target = tree.child_by_field_name("left" if tree.type == "assignment_expression" else "argument")
+            targets = [target] if target is not None else tree.named_children if tree.type == "argument_list" else []
+            if any(self.reader.file.source(child) in (name, f"&{name}") for child in targets):
+                yield tree
+            stack.extend(tree.named_children)
+
+    def _after(self, variable: loops.Carried) -> loops.Carried:
+        now = self.state.lookup(variable.name)
+        if isinstance(variable.start, Unknown) or now is None:
+            return variable
+        return replace(variable, end=loops.number_in(now.value))
+
+    def _once(self, node: Tree, condition: Tree | None, update: Tree | None, do: bool) -> Node | None:
+        """One iteration, for any of them. Returns the condition that was tested."""
+        state = self.state
+        guard, maybe, tested = state.guard, state.maybe, None
+        if condition is not None and not do:
+            tested = self.condition(condition)
+            state.restrict(tested, self.reader.file.source(condition))
+        self.statement(field_of(node, "body"))
+        if condition is not None and do:
+            tested = self.condition(condition)
+        if update is not None:
+            self.reader.entity(update)
+        state.guard, state.maybe = guard, maybe
+        return tested
+
+    def _settle(
+        self, carried: list[loops.Carried], steps: dict[str, Node], tested: Node | None, counter: loops.Counter,
+        sites: int, barriers: int, doubts: tuple[str, ...],
+    ) -> None:  # fmt: skip
+        """Put values in place of the placeholders, inside the loop and after it."""
+        state = self.state
+        names = {variable.placeholder.name for variable in carried}
+        values: dict[str, Node] = {}
+        exits: dict[str, Node] = {}
+        for variable in carried:
+            name = variable.placeholder.name
+            if name in steps and not isinstance(variable.start, Unknown):
+                values[name] = self._at(variable, steps[name], counter.iteration)
+                if counter.exact and not doubts and not self._lanes_differ(counter, variable):
+                    exits[name] = self._at(variable, steps[name], Const(counter.trips))
+            else:
+                ends = [] if variable.end is None else [variable.end]
+                uniform = not isinstance(variable.start, Unknown) and bool(ends) and all(
+                    loops.is_uniform(node, names) for node in [variable.start, *ends])  # fmt: skip
+                values[name] = loops.opaque(state, variable, uniform)
+        values = {name: expr.substitute(value, values) for name, value in values.items()}
+        exits = {name: expr.substitute(value, values) for name, value in exits.items()}
+        inside = state.sites[sites:]
+        del state.sites[sites:]
+        if not (counter.exact and counter.trips == 0):
+            state.sites += loops.placed(inside, values, counter, doubts, tested)
+            for barrier in state.barriers[barriers:]:
+                barrier.guard = tuple(expr.substitute(term, values) for term in barrier.guard)
+                barrier.ranges = {**barrier.ranges, counter.symbol.name: counter.range}
+        else:
+            del state.barriers[barriers:]
+        for variable in carried:
+            held = state.lookup(variable.name)
+            if held is not None:
+                uniform = loops.is_uniform(values[variable.placeholder.name], set())
+                last = exits.get(variable.placeholder.name) or loops.opaque(state, variable, uniform)
+                if isinstance(held.value, Address):
+                    state.assign(variable.name, loops.with_number(held.value, last))
+                elif isinstance(held.ctype, CInt):
+                    state.assign(variable.name, expr.cast(last, held.ctype))
+        self._clear_placeholders(values)
+
+    def _lanes_differ(self, counter: loops.Counter, variable: loops.Carried) -> bool:
+        """Whether lanes may do different numbers of iterations (then the value afterwards is not followed)."""
+        return counter.symbol.name.startswith("iteration")
+
+    def _at(self, variable: loops.Carried, step: Node, iteration: Node) -> Node:
+        if isinstance(step, Const) and step.value == 0:
+            return variable.start
+        ctype = variable.placeholder.ctype
+        moved = expr.binary("*", expr.cast(iteration, ctype), expr.cast(step, ctype))
+        return expr.cast(sum_of(expr.cast(variable.start, ctype), moved), ctype)
+
+    def _clear_placeholders(self, values: dict[str, Node]) -> None:
+        """Variables set in the body from a placeholder keep a value of the last iteration: it is not followed."""
+        for scope in self.state.frame.scopes:
+            for name, variable in scope.items():
+                number = loops.number_in(variable.value)
+                if (
+                    number is not None
+                    and not isinstance(number, Const)
+                    and values.keys() & expr.symbols_of(number).keys()
+                ):
+                    replaced = expr.substitute(number, values)
+                    scope[name] = replace(variable, value=loops.with_number(variable.value, replaced))
+
+    def _unrolled(
+        self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, before: Scopes, sites: int,
+        barriers: int, mark: tuple[int, int],
+    ) -> bool:  # fmt: skip
+        """Execute the loop iteration by iteration; False if the number of iterations is not known."""
+        state, frame = self.state, self.state.frame
+        frame.scopes = [dict(scope) for scope in before]
+        del state.sites[sites:], state.barriers[barriers:]
+        state.epoch, state.straight = mark
+        guard, maybe, binds = state.guard, state.maybe, dict(state.binds)
+        shown = self._shown(condition, update)
+        assigned = self._assigned(update) if update is not None else []
+        seen: set[tuple[int, ...]] = set()
+        frame.loops.append([])
+        finished = False
+        for iteration in range(loops.MAX_UNROLL):
+            if condition is not None and not (do and iteration == 0):
+                tested = self.condition(condition)
+                again = self._decided(tested)
+                if again is None and self._may_go_on(tested, iteration, assigned, seen):
+                    again = tested
+                if again is None:
+                    finished = finished or (iteration >= FEWEST_DOUBLINGS and bool(seen))
+                    break
+                if again is False:
+                    finished = True
+                    break
+                state.guard = (*state.guard, again) if not isinstance(again, bool) else state.guard
+            elif condition is None:
+                break
+            for name in shown:
+                variable = state.lookup(name)
+                if variable is not None and isinstance(variable.value, Const):
+                    state.binds[name] = variable.value.value
+            state.straight += 1
+            inner = state.guard, state.maybe
+            flow = self.statement(field_of(node, "body"))
+            state.guard, state.maybe = inner
+            if flow in (Flow.BREAK, Flow.RETURN):
+                finished = True
+                break
+            if frame.loops[-1]:
+                break
+            if update is not None:
+                self.reader.entity(update)
+        frame.loops.pop()
+        state.guard, state.maybe, state.binds = guard, maybe, binds
+        return finished
+
+    def _may_go_on(self, tested: Node, iteration: int, names: list[str], seen: set[tuple[int, ...]]) -> bool:
+        """Whether to follow a loop such as `s *= 2` whose bound only the launch knows: its values are few and known."""
+        if marks(tested)[0] or iteration >= MOST_DOUBLINGS or not names:
+            return False
+        values = []
+        for name in names:
+            variable = self.state.lookup(name)
+            if variable is None or not isinstance(variable.value, Const) or not 0 < variable.value.value < 1 << 30:
+                return False
+            values.append(variable.value.value)
+        known = tuple(values)
+        fresh = known not in seen
+        seen.add(known)
+        return fresh
+
+    def _shown(self, condition: Tree | None, update: Tree | None) -> list[str]:
+        """The loop variables: what a person would name to say which iteration it is."""
+        names = list(self._assigned(update)) if update is not None else []
+        return names or (self._names(condition) if condition is not None else [])
+
+    def _names(self, node: Tree) -> list[str]:
+        if node.type == "identifier":
+            return [self.reader.file.source(node)]
+        return [name for child in node.named_children for name in self._names(child)]
+
+    def _decided(self, condition: Node) -> bool | Node | None:
+        """Whether the loop goes on: known, or lane by lane; None if it is not known."""
+        if isinstance(condition, Const):
+            return condition.value != 0
+        if loops._open(condition):
+            return None
+        for warp in range(self.state.block.warps):
+            value = Evaluator(dict(self.state.block.lanes(warp)))(condition)
+            lanes = value if isinstance(value, list) else [value] * 32
+            if any(v for v, present in zip(lanes, self.state.block.active(warp), strict=True) if present):
+                return condition
+        return False
+
+    def _assigned(self, node: Tree) -> list[str]:
+        """The variables that the code in a node may change."""
+        names: dict[str, None] = {}
+        stack = [node]
+        while stack:
+            tree = stack.pop()
+            kind = tree.type
+            target = None
+            if kind == "assignment_expression":
+                target = tree.child_by_field_name("left")
+            elif kind == "update_expression":
+                target = tree.child_by_field_name("argument")
+            elif kind == "gnu_asm_output_operand":
+                target = tree.child_by_field_name("value")
+            elif kind == "argument_list":
+                for argument in tree.named_children:
+                    if argument.type == "pointer_expression" and argument.named_children:
+                        argument = argument.named_children[-1]
+                    if argument.type == "identifier":
+                        names[self.reader.file.source(argument)] = None
+            if target is not None:
+                names["".join(self.reader.file.source(target).split())] = None
+            stack.extend(tree.named_children)
+        return list(names)

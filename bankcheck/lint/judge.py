@@ -1,0 +1,376 @@
+"""Counting a site: from expressions to the wavefronts of every warp, iteration and launch value.
+
+Cheap exact ways first: what all lanes share is dropped (law 1), what is left is enumerated warp by warp if it has
+few values, a bound such as `tid < n` is enumerated by the masks it can make (law 6). Only what remains goes to the
+prover. An access that resists all of it is not counted, and the verdict says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
+from itertools import product
+from math import gcd, prod
+
+from bankcheck import expr
+from bankcheck.banks import Traffic, count_wavefronts
+from bankcheck.boxes import Box, Effort
+from bankcheck.boxes import Unknown as Range
+from bankcheck.ctype import size_of
+from bankcheck.errors import BankcheckError
+from bankcheck.expr import Const, Node, Op, Undefined
+from bankcheck.hardware import WARP_LANES, Rule
+from bankcheck.launch import Block
+from bankcheck.lint.findings import Basis
+from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, content, coordinates
+from bankcheck.lint.masks import COMPARISONS, Mask, Masks, bound_of
+from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
+from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
+from bankcheck.proof import bank_request, prove
+
+MAX_POINTS = 1024
+MAX_COMBINED = 256
+"""Sets of active lanes that are counted for one access, over all warps and iterations."""
+MAX_CELLS = 600
+MAX_OPERATIONS = 50_000
+"""Work the prover may spend on one access: lint has many accesses, and must not wait for one."""
+MAX_OPERATIONS_IN_ALL = 300_000
+"""And on all accesses of one kernel and launch together."""
+_FULL = Range(expr.INT.low, expr.INT.high)
+
+
+class Judge:
+    """Judges the sites of one run: one block shape, shared caches."""
+
+    def __init__(self, block: Block, reasons: Mapping[str, str]) -> None:
+        self.block, self.reasons = block, reasons
+        self._coordinates = coordinates(block)
+        self._splitter = Splitter(frozenset())
+        self._counted: dict[tuple[object, ...], Traffic] = {}
+        self.failed: dict[tuple[object, ...], str] = {}
+        """Accesses for which no proof was found: other iterations of the same code are not tried again."""
+        self.operations_left = MAX_OPERATIONS_IN_ALL
+
+    def __call__(self, site: Site) -> Verdict:
+        """The verdict on one site."""
+        if site.reason:
+            return Verdict(site, reason=site.reason)
+        try:
+            rule = rule_of(site)
+            verdict = _Judgement(self, site, rule).verdict()
+            return replace(verdict, reason=verdict.reason or rule.loop)
+        except BankcheckError as problem:
+            return Verdict(site, reason=problem.message)
+        except RecursionError:
+            return Verdict(site, reason="the expression is nested too deeply")
+
+    def placed(self, node: Node) -> Node:
+        """A node with threadIdx in terms of lane and warp."""
+        return expr.substitute(node, self._coordinates)
+
+    def count(self, rule: Rule, addresses: tuple[int | None, ...]) -> Traffic:
+        """`count_wavefronts`, remembered."""
+        key = (rule.instruction, addresses)
+        if key not in self._counted:
+            self._counted[key] = count_wavefronts(rule, addresses)
+        return self._counted[key]
+
+
+class _Judgement:
+    """One site on its way to a verdict."""
+
+    def __init__(self, judge: Judge, site: Site, rule: Rule) -> None:
+        self.judge, self.site, self.rule, self.block = judge, site, rule, judge.block
+        self.assumptions: dict[str, None] = {}
+        self.outside = Tally()
+        """Cases with addresses outside the array: believed only if there are no others."""
+        self.split: Split = judge._splitter(judge.placed(site.offset))
+        terms = [judge.placed(term) for term in site.guard]
+        if self.block.threads % WARP_LANES:
+            tid = judge._coordinates["tid"]
+            terms.insert(0, expr.binary("<", tid, Const(self.block.threads)))
+        self.terms = [term for term in terms if not (isinstance(term, Const) and term.value)]
+        for why in dict.fromkeys(site.maybe):
+            self.assumptions[f"all lanes take part where '{_short(why)}' decides"] = None
+
+    def verdict(self) -> Verdict:
+        """Try the ways from the cheapest on."""
+        self._assume_alignment()
+        unknown = [n for n in expr.symbols_of(*self.split.lanes) if n.startswith(PER_LANE)]
+        if unknown:
+            return self._congruent(unknown)
+        bounds, filters, lane_terms = self._sorted_terms()
+        domains = self._domains(bounds or [], lane_terms)
+        few = prod(domain.count for domain in domains.values()) <= MAX_POINTS
+        if few and bounds is not None:
+            filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
+            return self._enumerated(domains, [*filters, *lane_terms], bounds)
+        return self._proved()
+
+    # Guards
+
+    def _sorted_terms(self) -> tuple[list[Op] | None, list[Node], list[Node]]:
+        """(bounds such as tid < n to be enumerated by their masks, uniform filters, other guards)."""
+        filters: list[Node] = []
+        concrete: list[Node] = []
+        bounds: list[Op] = []
+        address = set(expr.symbols_of(*self.split.lanes)) - {"lane"}
+        for term in self.terms:
+            names = set(expr.symbols_of(term))
+            if "lane" not in names:
+                filters.append(term)
+            elif all(self._domain(name).count <= MAX_POINTS for name in names - {"lane"}):
+                concrete.append(term)
+            elif isinstance(term, Op) and term.name in COMPARISONS and self._is_bound(term):
+                bounds.append(term)
+            else:
+                return None, filters, [*concrete, term]
+        used = address.union(*(expr.symbols_of(term) for term in concrete))
+        for bound in bounds:
+            names = set(expr.symbols_of(bound)) - {"lane", "warp"}
+            free = {name for name in names if self._domain(name).count > MAX_POINTS}
+            if used & free:
+                return None, filters, [*concrete, *bounds]
+            used |= free
+        return bounds, filters, concrete
+
+    def _domains(self, bounds: list[Op], lane_terms: list[Node]) -> dict[str, Range]:
+        """The values of every symbol that the lanes' addresses and conditions depend on."""
+        told = [bound_of(bound, self.judge._splitter).lanes for bound in bounds]
+        names = expr.symbols_of(*self.split.lanes, *lane_terms, *told)
+        return {name: self._domain(name) for name in names if name != "lane"}
+
+    def _is_bound(self, term: Op) -> bool:
+        """Whether what lanes differ in does not depend on the launch's values."""
+        names = set(expr.symbols_of(bound_of(term, self.judge._splitter).lanes)) - {"lane"}
+        return all(self._domain(name).count <= MAX_POINTS for name in names)
+
+    def _domain(self, name: str) -> Range:
+        if name == "warp":
+            return Range(0, self.block.warps - 1)
+        if name in self.site.ranges:
+            return self.site.ranges[name]
+        if name.startswith(("blockIdx", "gridDim")):
+            return Range(0, expr.INT.high)
+        return _FULL
+
+    # Ways to count
+
+    def _enumerated(self, domains: Mapping[str, Range], guards: list[Node], bounds: list[Op]) -> Verdict:
+        """Count every warp at every value of the symbols; all warps are evaluated in one pass."""
+        tally = Tally()
+        warps = range(self.block.warps if "warp" in domains else 1)
+        lanes = {"lane": list(range(WARP_LANES)) * len(warps), "warp": [w for w in warps for _ in range(WARP_LANES)]}
+        names = [name for name in domains if name != "warp"]
+        choices = [range(domains[n].low, domains[n].high + 1, domains[n].modulus) for n in names]
+        node, guard = self.split.node, conjunction(tuple(guards))
+        limits = [bound_of(bound, self.judge._splitter) for bound in bounds]
+        masks = Masks(limits, max(1, MAX_COMBINED // (len(warps) * prod(map(len, choices)))))
+        parts = [guard, node, *(limit.lanes for limit in limits)]
+        for point in product(*choices):
+            values = dict(zip(names, point, strict=True))
+            evaluate = LaneEvaluator({**lanes, **values})
+            columns = [_column(evaluate(part), len(warps)) for part in parts]
+            for warp in warps:
+                active, addresses, *told = (column[warp * WARP_LANES :][:WARP_LANES] for column in columns)
+                at = {**values, "warp": warp} if "warp" in domains else values
+                problem = self._count_warp(tally, active, addresses, masks(told) if any(active) else (), at)
+                if problem:
+                    return self._unknown(problem)
+        return self._finished(tally, self._free(bounds))
+
+    def _count_warp(
+        self, tally: Tally, active: list[expr.Value], addresses: list[expr.Value], masks: Iterable[Mask],
+        values: dict[str, int],
+    ) -> str:  # fmt: skip
+        """Count one warp for each set of lanes; returns why it has no count, or an empty text."""
+        undecided = next((value for value in active if isinstance(value, Undefined)), None)
+        if undecided is not None:
+            return undecided.reason
+        for mask, sample in masks:
+            lanes = [a if on and there else None for a, on, there in zip(addresses, active, mask, strict=True)]
+            problem = next((address for address in lanes if isinstance(address, Undefined)), None)
+            if problem is not None:
+                return problem.reason
+            self._tally(tally, lanes, {**values, **sample})
+        return ""
+
+    def _proved(self) -> Verdict:
+        """The prover, for what has too many values to try."""
+        active = conjunction(tuple(self.terms))
+        address = self.split.node
+        tally = Tally()
+        names = [name for name in expr.symbols_of(address, active) if name != "lane"]
+        if any(name.startswith(PER_LANE) for name in names):
+            return self._unknown(next(self.judge.reasons[n] for n in names if n.startswith(PER_LANE)))
+        from bankcheck.conditions import Cell, describe
+
+        box: Box = {name: self._domain(name) for name in names}
+        cells: list[Cell] = []
+        attempt = (self.site.span, self.site.text, self.site.op, len(self.terms))
+        if attempt in self.judge.failed:
+            return self._unknown(self.judge.failed[attempt])
+        for shift in self._shifts():
+            shifted = expr.binary("+", address, Const(shift, expr.LONG)) if shift else address
+            effort = Effort(min(MAX_OPERATIONS, self.judge.operations_left))
+            granted = effort.left
+            proof = prove(bank_request(self.rule, shifted, active, {"lane": range(WARP_LANES)}), box, effort)
+            self.judge.operations_left -= granted - max(effort.left, 0)
+            self.assumptions |= dict.fromkeys(proof.assumptions)
+            if proof.failure:
+                reason = f"no proof was found: {self._in_words(proof.failure)}"
+                self.judge.failed[attempt] = reason
+                return self._without_open_guards() or self._unknown(reason)
+            problems = [outcome.undefined for outcome in proof.outcomes if outcome.undefined]
+            if problems and len(problems) == len(proof.outcomes):
+                return self._unknown(problems[0])
+            for outcome in proof.outcomes:
+                if outcome.undefined or all(a is None for a in outcome.addresses):
+                    continue
+                values = {name: known.nearest_zero() for name, known in outcome.box.items()}
+                for key in self._tally(tally, list(outcome.addresses), values, exact=outcome.exact, shifts=(0,)):
+                    cells.append(Cell(outcome.box, key))
+        when = describe(cells, box) if len(tally.samples) > 1 and len(cells) <= MAX_CELLS else {}
+        return self._finished(tally, names, when)
+
+    def _without_open_guards(self) -> Verdict | None:
+        """Another try with all lanes active where a condition on the launch's values could not be settled."""
+        kept = []
+        for term in self.terms:
+            names = set(expr.symbols_of(term))
+            if "lane" in names and any(self._domain(name).count > MAX_POINTS for name in names - {"lane"}):
+                self.assumptions["all lanes take part where a condition depends on values of the launch"] = None
+            elif "lane" in names:
+                kept.append(term)
+        if len(kept) == len(self.terms):
+            return None
+        self.terms = kept
+        return self.verdict()
+
+    def _in_words(self, text: str) -> str:
+        """A reason with what the unknowns stand for in place of their names."""
+        return re.sub(r"\?\??\d+", lambda m: f"(a value: {self.judge.reasons.get(m[0], m[0])})", text)
+
+    def _congruent(self, unknown: list[str]) -> Verdict:
+        """Law 7: an unknown multiple of 128 bytes hides the word but not the bank."""
+        kept, reason = [], self.judge.reasons.get(unknown[0], "a value is not known")
+        for term in self.split.lanes:
+            if any(name.startswith(PER_LANE) for name in expr.symbols_of(term)):
+                if content(term) % 128:
+                    return self._unknown(reason)
+            else:
+                kept.append(term)
+        self.split = Split(kept, self.split.constant, self.split.unit, self.split.shared)
+        bounds, filters, lane_terms = self._sorted_terms()
+        domains = self._domains(bounds or [], lane_terms)
+        if bounds is None or prod(d.count for d in domains.values()) > MAX_POINTS:
+            return self._unknown(reason)
+        filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
+        verdict = self._enumerated(domains, [*filters, *lane_terms], bounds)
+        if self.rule.counts != "lanes" and any(not _banks_apart(case) for case in verdict.cases):
+            return self._unknown(reason)
+        return replace(verdict, basis="proved" if verdict.basis == "computed" else verdict.basis)
+
+    # Counting
+
+    def _shifts(self) -> tuple[int, ...]:
+        """What the shared rest of the addresses can be, modulo the unit that matters."""
+        need = max(4, self.rule.bytes_per_lane)
+        if self.rule.row_writes:
+            need = 512
+        if not self.split.unit:
+            return (0,)
+        step = gcd(self.split.unit, need)
+        return tuple(range(0, need, step))
+
+    def _tally(
+        self, tally: Tally, lanes: list[int | None], values: dict[str, int], *, exact: bool = True,
+        shifts: tuple[int, ...] | None = None,
+    ) -> list[tuple[object, ...]]:  # fmt: skip
+        keys: list[tuple[object, ...]] = []
+        if all(lane is None for lane in lanes):
+            return keys
+        width = self.rule.bytes_per_lane
+        counted = lanes[: 8 * self.rule.matrices] if self.rule.matrices else lanes
+        present = [lane for lane in counted if lane is not None]
+        shifts = self._shifts() if shifts is None else shifts
+        fitting = [s for s in shifts if all((lane + s) % width == 0 for lane in present)]
+        if len(fitting) < len(shifts) and fitting:
+            self.assumptions[f"the addresses are multiples of {width}, as the access needs"] = None
+        bind, warp = self._bind(values), values.get("warp", 0)
+        inside = self._inside(present)
+        for shift in fitting:
+            addresses = tuple(None if lane is None else lane + shift for lane in lanes)
+            keys.append(
+                (tally if inside else self.outside).add(
+                    Case(self.judge.count(self.rule, addresses), bind, warp, 1, "", exact)
+                )
+            )
+        if not fitting and present:
+            at = next(lane + shifts[0] for lane in present if (lane + shifts[0]) % width)
+            fault = f"a lane accesses byte {at}, which is not a multiple of {width}"
+            keys.append(tally.add(Case(None, bind, warp, 1, fault)))
+        return keys
+
+    def _inside(self, offsets: list[int]) -> bool:
+        """Whether the offsets, where they are known in full, lie in the array: others never happen."""
+        size = size_of(self.site.buffer.ctype)
+        if self.site.buffer.dynamic or not size or self.split.unit or not offsets:
+            return True
+        return min(offsets) >= 0 and max(offsets) <= size - self.rule.bytes_per_lane
+
+    def _bind(self, values: Mapping[str, int]) -> dict[str, int]:
+        bind = dict(self.site.binds)
+        for name, known in self.site.ranges.items():
+            bind[name] = values.get(name, known.low)
+        bind |= {name: value for name, value in values.items() if name != "warp" and not name.startswith(UNIFORM)}
+        return bind
+
+    def _free(self, bounds: list[Op]) -> list[str]:
+        names = [*self.split.shared, *expr.symbols_of(*bounds)]
+        return [n for n in dict.fromkeys(names) if n not in ("lane", "warp") and n not in self.site.ranges]
+
+    def _finished(self, tally: Tally, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
+        tally = tally if tally.samples else self.outside
+        cases = tally.cases(when or {})
+        involved = expr.symbols_of(*self.split.lanes, *self.terms)
+        guessed = [name for name in involved if name.startswith(UNIFORM)]
+        if len(cases) > 1 and guessed:
+            return self._unknown(self.judge.reasons.get(guessed[0], "a value is not known"))
+        open_names = [n for n in free if n not in self.site.ranges and n not in ("warp", "lane")]
+        open_names += [n for n, r in self.site.ranges.items() if r.high >= expr.INT.high >> 8]
+        basis: Basis = "proved" if open_names else "computed"
+        if self.assumptions:
+            basis = "assumed"
+        address = [n for n in expr.symbols_of(*self.split.lanes) if n in open_names]
+        return Verdict(self.site, cases, basis, "", tuple(self.assumptions), not cases, tuple(address))
+
+    def _unknown(self, reason: str) -> Verdict:
+        return Verdict(self.site, reason=reason, assumptions=tuple(self.assumptions))
+
+    def _assume_alignment(self) -> None:
+        width, buffer = self.rule.bytes_per_lane, self.site.buffer
+        need = 512 if self.rule.row_writes else max(4, width)
+        given = max(buffer.align_bytes, 16 if buffer.dynamic else 1)
+        if given < need:
+            self.assumptions[f"'{buffer.name}' starts at a multiple of {need} bytes"] = None
+
+
+def _banks_apart(case: Case) -> bool:
+    """Whether no two lanes of a service group touch one bank."""
+    if case.traffic is None:
+        return False
+    for group in case.traffic.groups:
+        if any(sum(len(lanes) for lanes in words.values()) > 1 for words in group.banks.values()):
+            return False
+    return True
+
+
+def _column(value: expr.Lanes, warps: int) -> list[expr.Value]:
+    return value if isinstance(value, list) else [value] * (WARP_LANES * warps)
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,308 @@
+"""Launch shapes: from directives, launches, `__launch_bounds__`, configuration, and else a stated assumption."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from bankcheck.ctype import Type, size_of
+from bankcheck.errors import BankcheckError
+from bankcheck.expr import CInt, Const
+from bankcheck.launch import Block
+from bankcheck.lint.interpret import Interpreter
+from bankcheck.lint.machine import Launch
+from bankcheck.lint.program import Function, LaunchSite, Program
+from bankcheck.lint.source import Directive
+from bankcheck.syntax import Tree
+
+MAX_LAUNCHES = 24
+"""Different launches and instances of one kernel that are judged; more are left out, with a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLaunch:
+    """A launch found in some file: plain values, so that it can be used for a kernel in another file."""
+
+    kernel: str
+    block: tuple[int, int, int] | None
+    template: tuple[int | Type | None, ...]
+    arguments: tuple[int | None, ...]
+    origin: str
+
+
+@dataclass(slots=True)
+class Launches:
+    """The launches to judge a kernel for, and what was left out."""
+
+    chosen: list[Launch]
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    """(line, text) of directives that make no sense."""
+    left_out: int = 0
+
+
+def find_launches(program: Program) -> list[KnownLaunch]:
+    """All launches in a file, evaluated as far as constants allow."""
+    if not program.launches:
+        return []
+    found = []
+    for site in program.launches:
+        host = Interpreter(program, Launch(Block(1)), {})
+        for item in program.items:
+            host.file_scope(item)
+        line = program.source.position(program.source.span(site.node)[0])[0]
+        launch = _evaluated(site, host, f"{program.source.path}:{line}")
+        names = [site.kernel]
+        if site.kernel not in program.functions and site.function is not None:
+            names = _assigned_kernels(site, program) or names
+        found += [replace(launch, kernel=name) for name in names]
+    return found
+
+
+def _assigned_kernels(site: LaunchSite, program: Program) -> list[str]:
+    """The kernels that a host function assigns to the pointer it launches through."""
+    assert site.function is not None
+    text = program.source.source(site.function)
+    named = re.findall(rf"\b{re.escape(site.kernel)}\s*=\s*&?\s*(\w+)\s*[;,<]", text)
+    return [name for name in dict.fromkeys(named) if any(f.is_kernel for f in program.functions.get(name, ()))]
+
+
+def _evaluated(site: LaunchSite, host: Interpreter, origin: str) -> KnownLaunch:
+    shapes: dict[str, list[Tree]] = {}
+    if site.function is not None:
+        _take_in(site, host, shapes)
+    template = tuple(_template_value(host, node) for node in site.template)
+    arguments = tuple(_constant(host, node) for node in site.arguments)
+    return KnownLaunch(site.kernel, _dimensions(site.block, host, shapes), template, arguments, origin)
+
+
+def _take_in(site: LaunchSite, host: Interpreter, shapes: dict[str, list[Tree]]) -> None:
+    """Constants of the host function that are set once, before the launch."""
+    assert site.function is not None
+    source = host.reader.file.source
+    changed: set[str] = set()
+    declared: list[Tree] = []
+    stack = [site.function]
+    while stack:
+        node = stack.pop()
+        if node.type in ("assignment_expression", "update_expression"):
+            target = node.child_by_field_name("left") or node.child_by_field_name("argument")
+            changed.add(source(target).split(".")[0].strip() if target is not None else "")
+        if node.type == "declaration" and node.start_byte < site.node.start_byte:
+            declared.append(node)
+        stack.extend(node.named_children)
+    for declaration in sorted(declared, key=lambda node: node.start_byte):
+        type_node = declaration.child_by_field_name("type")
+        for declarator in declaration.children_by_field_name("declarator"):
+            name = host.reader.declared_name(declarator)
+            value = declarator.child_by_field_name("value")
+            shapes.pop(name, None)
+            host.state.frame.scopes[-1].pop(name, None)
+            parameters = declarator.child_by_field_name("parameters")
+            if parameters is not None and type_node is not None and source(type_node) == "dim3":
+                # `dim3 block(THREADS);` may declare a function, as far as a parser can tell.
+                shapes[name] = [child for child in parameters.named_children if child.type != "comment"]
+                continue
+            if name in changed or value is None:
+                continue
+            if type_node is not None and source(type_node) in ("dim3", "auto", "const dim3"):
+                shapes[name] = _components(value)
+            if type_node is not None and source(type_node) != "dim3":
+                try:
+                    host.variable(declaration, declarator)
+                except BankcheckError:
+                    continue
+
+
+def _components(value: Tree) -> list[Tree]:
+    """The parts of `(16, 16)`, `dim3(16, 16)`, `{16, 16}` or `dim3{16, 16}`."""
+    inner = value.child_by_field_name("arguments") or value.child_by_field_name("value") or value
+    if inner.type in ("argument_list", "initializer_list"):
+        return [child for child in inner.named_children if child.type != "comment"]
+    return [value]
+
+
+def _dimensions(node: Tree, host: Interpreter, shapes: Mapping[str, list[Tree]]) -> tuple[int, int, int] | None:
+    name = host.reader.file.source(node).strip()
+    parts = shapes.get(name)
+    if parts is None:
+        is_dim3 = name.startswith(("dim3", "{"))
+        parts = _components(node) if is_dim3 else [node]
+    if not 1 <= len(parts) <= 3:
+        return None
+    if len(parts) == 1 and host.reader.file.source(parts[0]).strip() in shapes and parts[0] != node:
+        return _dimensions(parts[0], host, shapes)
+    values = [_constant(host, part) for part in parts]
+    if any(value is None for value in values):
+        return None
+    x, y, z = [value or 0 for value in values] + [1] * (3 - len(values))
+    return x, y, z
+
+
+def _constant(host: Interpreter, node: Tree) -> int | None:
+    try:
+        value = host.reader.entity(node)
+    except BankcheckError:
+        return None
+    return value.value if isinstance(value, Const) else None
+
+
+def _template_value(host: Interpreter, node: Tree) -> int | Type | None:
+    value = host.reader.entity(node)
+    if isinstance(value, Const):
+        return value.value
+    if node.type != "type_descriptor":
+        return None
+    found = host.reader.type_at(node)
+    return found if size_of(found) else None
+
+
+def launches_of(
+    kernel: Function, program: Program, known: Sequence[KnownLaunch], directives: Sequence[Directive],
+    configured: tuple[int, ...] | None,
+) -> Launches:  # fmt: skip
+    """The launches to judge `kernel` for, in the order of precedence."""
+    result = Launches([])
+    fixed, blocks = _from_directives(kernel, program, directives, result)
+    mine = [launch for launch in known if launch.kernel == kernel.name]
+    bases: list[Launch] = []
+    if blocks:
+        bases = [Launch(block, origin="directive") for block in blocks]
+    elif any(_block(launch.block) for launch in mine):
+        bases = [_from_launch(kernel, program, launch) for launch in mine if _block(launch.block)]
+    else:
+        bases = [_assumed(kernel, program, configured, mine)]
+    instances = _instances(kernel, program, mine)
+    chosen: dict[tuple[object, ...], Launch] = {}
+    for base in bases:
+        given = base.values.keys() | base.types.keys()
+        own = [({}, {})] if given & {p.name for p in kernel.template} else instances or [({}, {})]
+        for values, kinds in own:
+            merged = {**_defaults(kernel, program, values), **values, **base.values, **fixed}
+            launch = replace(base, values=merged, types={**kinds, **base.types})
+            key = (launch.block, tuple(sorted(merged.items())), tuple((n, str(t)) for n, t in launch.types.items()))
+            chosen.setdefault(key, launch)
+    result.chosen = list(chosen.values())[:MAX_LAUNCHES]
+    result.left_out = len(chosen) - len(result.chosen)
+    return result
+
+
+def _block(shape: tuple[int, int, int] | None) -> Block | None:
+    try:
+        return Block(*shape) if shape is not None else None
+    except BankcheckError:
+        return None
+
+
+def _from_directives(
+    kernel: Function, program: Program, directives: Sequence[Directive], result: Launches
+) -> tuple[dict[str, int], list[Block]]:
+    source = program.source
+    first = source.position(source.span(kernel.outer)[0])[0]
+    last = source.position(source.span(kernel.node)[1])[0]
+    values: dict[str, int] = {}
+    blocks: list[Block] = []
+    for directive in directives:
+        inside = first <= directive.line <= last
+        if not inside and not (directive.line < first and _only_comments(program, directive.line, first)):
+            continue
+        for name, text in directive.settings:
+            numbers = [int(part, 0) for part in text.split(",") if part.lstrip("-").isdecimal()]
+            if name == "block":
+                try:
+                    blocks.append(Block(*numbers[:3]))
+                except (BankcheckError, TypeError) as problem:
+                    result.problems.append((directive.line, f"block={text}: {problem}"))
+            elif not re.search(rf"\b{re.escape(name)}\b", program.source.source(kernel.outer)):
+                result.problems.append((directive.line, f"'{name}' does not occur in the kernel '{kernel.name}'"))
+            elif len(numbers) == 1 and abs(numbers[0]) < 1 << 63:
+                values[name] = numbers[0]
+            else:
+                result.problems.append((directive.line, f"{name}={text}: a number is needed"))
+    return values, blocks
+
+
+def _only_comments(program: Program, above: int, below: int) -> bool:
+    source = program.source
+    if below - above > 40:
+        return False
+    lines = (source.line_text(line).strip() for line in range(above + 1, below))
+    return all(not text or text.startswith(("//", "/*", "*", "#")) for text in lines)
+
+
+def _from_launch(kernel: Function, program: Program, launch: KnownLaunch) -> Launch:
+    values: dict[str, int] = {}
+    kinds: dict[str, Type] = {}
+    for parameter, value in zip(kernel.template, launch.template, strict=False):
+        if isinstance(value, int):
+            values[parameter.name] = value
+        elif value is not None:
+            kinds[parameter.name] = value
+    helper = Interpreter(program, Launch(Block(1)), {})
+    for node, argument in zip(kernel.parameters, launch.arguments, strict=False):
+        declarator = node.child_by_field_name("declarator")
+        if argument is not None and declarator is not None and isinstance(helper.type_of(node, declarator), CInt):
+            values[helper.reader.declared_name(declarator)] = argument
+    block = _block(launch.block)
+    assert block is not None
+    return Launch(block, values, kinds, origin=launch.origin)
+
+
+def _instances(
+    kernel: Function, program: Program, known: Sequence[KnownLaunch]
+) -> list[tuple[dict[str, int], dict[str, Type]]]:
+    """Template arguments of explicit instantiations and launches."""
+    if not kernel.template:
+        return []
+    host = Interpreter(program, Launch(Block(1)), {})
+    for item in program.items:
+        host.file_scope(item)
+    arguments = [
+        tuple(_template_value(host, node) for node in instance.arguments)
+        for instance in program.instances.get(kernel.name, ())
+        if instance.node.type == "template_instantiation"
+    ]
+    arguments += [launch.template for launch in known if launch.template]
+    found = []
+    for values in arguments:
+        numbers = {p.name: v for p, v in zip(kernel.template, values, strict=False) if isinstance(v, int)}
+        kinds = {
+            p.name: v for p, v in zip(kernel.template, values, strict=False) if v is not None and not isinstance(v, int)
+        }
+        if (numbers, kinds) not in found:
+            found.append((numbers, kinds))
+    return found
+
+
+def _defaults(kernel: Function, program: Program, given: Mapping[str, int]) -> dict[str, int]:
+    """Default template arguments of parameters that are not given."""
+    host = Interpreter(program, Launch(Block(1)), {})
+    values: dict[str, int] = {}
+    for parameter in kernel.template:
+        if parameter.default is not None and not parameter.is_type and parameter.name not in given:
+            value = _constant(host, parameter.default)
+            if value is not None:
+                values[parameter.name] = value
+    return values
+
+
+def _assumed(
+    kernel: Function, program: Program, configured: tuple[int, ...] | None, known: Sequence[KnownLaunch]
+) -> Launch:
+    if kernel.bounds is not None and kernel.bounds.named_children:
+        host = Interpreter(program, Launch(Block(1)), {})
+        for item in program.items:
+            host.file_scope(item)
+        threads = _constant(host, kernel.bounds.named_children[0])
+        block = _block((threads, 1, 1)) if threads else None
+        if block is not None:
+            why = f"blocks of {block} threads (from __launch_bounds__)"
+            return Launch(block, assumed=(why,), origin="__launch_bounds__")
+    if configured:
+        return Launch(Block(*configured), origin="configuration")
+    text = program.source.source(kernel.node)
+    block = Block(8, 8, 4) if "threadIdx.z" in text else Block(32, 8) if "threadIdx.y" in text else Block(256)
+    why = f"blocks of {block} threads (no launch is known)"
+    if known:
+        why = f"blocks of {block} threads (the block of the launch at {known[0].origin} is not a constant)"
+    return Launch(block, assumed=(why,), origin="assumption")

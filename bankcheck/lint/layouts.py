@@ -1,0 +1,145 @@
+"""Rules about layouts: padding that does nothing, padding that harms, a swizzle on one side only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bankcheck import expr
+from bankcheck.ctype import ArrayType, shape_of
+from bankcheck.expr import Node, Op
+from bankcheck.lint.conflicts import finding, worst_of
+from bankcheck.lint.facts import Execution, Facts, trial
+from bankcheck.lint.findings import Finding
+from bankcheck.lint.memory import Buffer
+from bankcheck.lint.verdict import Verdict
+
+MAX_PAD = 8
+ROW = 16
+"""A padded row is a multiple of this many elements plus the padding."""
+_THREAD = ("threadIdx.", "tid", "lane")
+
+
+def check_padding(facts: Facts) -> Iterator[Finding]:
+    """BC202, BC203, BC204: padded arrays with conflicts that the padding does not cure, or causes."""
+    for execution in facts.executions:
+        for buffer in {v.site.buffer.declared: v.site.buffer for v in execution.verdicts}.values():
+            padding = padding_of(buffer)
+            if padding and any(_conflicts(v) for v in execution.verdicts if v.site.buffer.declared == buffer.declared):
+                yield from _compared(facts, execution, buffer, padding)
+
+
+def padding_of(buffer: Buffer) -> int:
+    """Elements that pad each row of the array, as its innermost length shows; 0 if it shows none."""
+    if not isinstance(buffer.ctype, ArrayType) or not isinstance(buffer.ctype.element, ArrayType):
+        return 0
+    columns = shape_of(buffer.ctype)[0][-1]
+    return columns % ROW if columns > ROW and 0 < columns % ROW <= MAX_PAD else 0
+
+
+def _compared(facts: Facts, execution: Execution, buffer: Buffer, padding: int) -> Iterator[Finding]:
+    """Each conflicting access with and without the padding."""
+    dimensions = len(shape_of(buffer.ctype)[0])
+    change = (*(0,) * (dimensions - 1), -padding)
+    plain = trial(facts, execution, {buffer.declared: change})
+    others = {_key(verdict): verdict for verdict in plain.verdicts}
+    for verdict in execution.verdicts:
+        other = others.get(_key(verdict))
+        if verdict.site.buffer.declared != buffer.declared or not _conflicts(verdict) or other is None:
+            continue
+        with_it, without = _excess(verdict) or 0, _excess(other)
+        if without is None:
+            continue
+        _, _, case = worst_of([(execution, verdict)])
+        name = f"the padding of '{buffer.name}' ({padding} element{'s' * (padding > 1)} a row)"
+        if _same_lanes(verdict, other):
+            text = f"{name} is not in this index: all lanes stay in one row, so the {_ways(verdict)}-way conflict stays"
+            yield finding(facts, "BC204", text, execution, verdict, case)
+        elif without < with_it:
+            text = f"{name} harms this access: {with_it} excess wavefronts with it, {without} without"
+            yield finding(facts, "BC203", text, execution, verdict, case)
+        elif without == with_it:
+            text = f"{name} does not help this access: {with_it} excess wavefronts with it and without"
+            yield finding(facts, "BC202", text, execution, verdict, case)
+
+
+def _key(verdict: Verdict) -> tuple[object, ...]:
+    site = verdict.site
+    return site.span, site.text, site.op, site.calls, tuple(site.binds.items()), site.bytes_per_lane
+
+
+def _excess(verdict: Verdict | None) -> int | None:
+    if verdict is None or not verdict.cases or any(case.fault for case in verdict.cases):
+        return None
+    return verdict.cases[0].excess
+
+
+def _conflicts(verdict: Verdict) -> bool:
+    worst = verdict.worst
+    return worst is not None and worst.traffic is not None and worst.excess > 0 and worst.traffic.ways > 1
+
+
+def _ways(verdict: Verdict) -> int:
+    worst = verdict.worst
+    return worst.traffic.ways if worst is not None and worst.traffic is not None else 0
+
+
+def _same_lanes(one: Verdict, other: Verdict) -> bool:
+    """Whether the lanes lie at the same distances in both layouts."""
+    traffics = [v.worst.traffic if v.worst is not None else None for v in (one, other)]
+    if traffics[0] is None or traffics[1] is None:
+        return False
+    rows = []
+    for traffic in traffics:
+        assert traffic is not None
+        first = next((a for a in traffic.addresses if a is not None), 0)
+        rows.append([None if a is None else a - first for a in traffic.addresses])
+    return rows[0] == rows[1]
+
+
+def check_swizzles(facts: Facts) -> Iterator[Finding]:
+    """BC201: an array that is stored through a swizzle and loaded without it, or the other way round."""
+    for execution in facts.executions:
+        by_array: dict[object, list[Verdict]] = {}
+        for verdict in execution.verdicts:
+            by_array.setdefault(verdict.site.buffer.declared, []).append(verdict)
+        for verdicts in by_array.values():
+            stores = [v for v in verdicts if v.site.op in ("store", "cp.async.ca", "cp.async.cg")]
+            loads = [v for v in verdicts if v.site.op == "load" or v.site.op.startswith("ldmatrix")]
+            if not stores or not loads or any(v.reason for v in verdicts):
+                continue
+            stored, loaded = ([_is_swizzled(v.site.offset) for v in side] for side in (stores, loads))
+            if all(stored) and not any(loaded):
+                verdict, text = (
+                    loads[0],
+                    "is stored through a swizzle (an XOR of two coordinates) but loaded without it",
+                )
+            elif all(loaded) and not any(stored):
+                verdict, text = (
+                    stores[0],
+                    "is loaded through a swizzle (an XOR of two coordinates) but stored without it",
+                )
+            else:
+                continue
+            case = verdict.worst
+            yield replace(finding(facts, "BC201", f"'{verdict.site.buffer.name}' {text}", execution, verdict, case),
+                          severity="error")  # fmt: skip
+
+
+def _is_swizzled(offset: Node) -> bool:
+    """Whether the address XORs one coordinate of the thread with another."""
+    stack: list[Node] = [offset]
+    seen: set[int] = set()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen or not isinstance(node, Op):
+            continue
+        seen.add(id(node))
+        if node.name == "^" and all(_of_thread(arg) for arg in node.args):
+            return True
+        stack.extend(node.args)
+    return False
+
+
+def _of_thread(node: Node) -> bool:
+    return any(name.startswith(_THREAD) for name in expr.symbols_of(node))

@@ -1,0 +1,133 @@
+"""What the interpreter keeps: variables, named memory, and the accesses it meets.
+
+Unknown integers are symbols as well, so that the proof laws can drop them where they do not matter. Their names
+start with a mark: `?` for one value per warp (it may stand for values that never occur, so a count is only
+believed if it is the same for all), `??` for a value that differs from lane to lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bankcheck import expr
+from bankcheck.boxes import Unknown as Range
+from bankcheck.ctype import Type
+from bankcheck.expr import Const, Node, Span
+from bankcheck.places import Array, Entity, Place
+
+UNIFORM, PER_LANE = "?", "??"
+CARRIED, CARRIED_UNIFORM = "@", "@="
+"""Placeholders of loop variables; the second kind is known to be the same for all lanes."""
+LANES = frozenset(("threadIdx.x", "threadIdx.y", "threadIdx.z", "lane", "tid"))
+"""Symbols with one value per lane."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer(Array):
+    """An array with the memory it lives in: "shared", "global", "local" (registers) or "constant"."""
+
+    space: str = "local"
+    declared: Span = (0, 0)
+    """Where its declaration stands in the file."""
+    dynamic: bool = False
+    """`extern __shared__`: its size is given at launch."""
+    volatile: bool = False
+
+
+def is_shared(place: Place) -> bool:
+    """Whether the place is in shared memory."""
+    return isinstance(place.array, Buffer) and place.array.space == "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A name's type (None: not understood) and what it holds now."""
+
+    ctype: Type | None
+    value: Entity
+    reference: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One access met on the way through a kernel: everything needed to count it, before it is counted."""
+
+    span: Span
+    text: str
+    op: str
+    """load, store, atomic, cas, cp.async.ca, cp.async.cg, ldmatrix.x4, ..."""
+    buffer: Buffer
+    ctype: Type
+    bytes_per_lane: int
+    offset: Node
+    """Byte offset in the buffer."""
+    guard: tuple[Node, ...]
+    """Conditions that all hold for the lanes that take part."""
+    maybe: tuple[str, ...]
+    """Conditions that are not known: any of the lanes may take part."""
+    binds: Mapping[str, int]
+    """Values of template arguments and of unrolled loop variables."""
+    ranges: Mapping[str, Range]
+    """The values that loop variables take."""
+    order: int
+    """Position in the run through the kernel."""
+    epoch: int
+    """Barriers passed so far (of the block)."""
+    block: int
+    """Accesses with the same number stand in straight-line code with nothing between that could write memory."""
+    reason: str = ""
+    """Why it cannot be counted, where that is known already."""
+    calls: tuple[Span, ...] = ()
+    """The calls it was reached through, outermost first."""
+    pieces: int = 1
+    """Instructions that this access takes: a struct is copied piece by piece."""
+    notes: tuple[str, ...] = ()
+    member: Member | None = None
+    warp_epoch: int = 0
+    """Barriers passed so far, those of a warp included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Where in a vector such as float4 an access to one member lies: the compiler may merge neighbours."""
+
+    base: Node
+    """Byte offset of the vector."""
+    offset_bytes: int
+    size: int
+    """Bytes of the whole vector."""
+
+
+@dataclass(slots=True)
+class Barrier:
+    """A `__syncthreads()` and the conditions around it."""
+
+    span: Span
+    guard: tuple[Node, ...]
+    maybe: tuple[str, ...]
+    calls: tuple[Span, ...]
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+
+
+def conjunction(terms: tuple[Node, ...]) -> Node:
+    """All the conditions as one."""
+    result: Node = Const(1, expr.BOOL)
+    for term in terms:
+        result = term if isinstance(result, Const) else expr.binary("&&", result, term)
+    return result
+
+
+def marks(node: Node) -> tuple[bool, bool]:
+    """(whether lanes differ, whether a per-lane unknown is among the reasons)."""
+    names = expr.symbols_of(node)
+    unknown = any(name.startswith(PER_LANE) for name in names) or next(expr.unknowns_of(node), None) is not None
+    carried = any(name.startswith(CARRIED) and not name.startswith(CARRIED_UNIFORM) for name in names)
+    return unknown or carried or not LANES.isdisjoint(names), unknown
+
+
+def sum_of(one: Node, other: Node) -> Node:
+    """one + other, where either may be zero."""
+    if isinstance(one, Const) and one.value == 0 and one.ctype == other.ctype:
+        return other
+    return expr.binary("+", one, other)

@@ -1,0 +1,338 @@
+"""The C preprocessor, as far as device code needs it: macros, conditions, and where each character came from.
+
+Expanding text before it is parsed gives macros C's meaning for free: `#define N 4+1` makes `N*2` six, and a macro
+around inline assembly is the assembly. Every character of the result knows its place in the file as written.
+Directives and regions that are switched off become blanks, so that lines keep their numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from bankcheck.errors import BankcheckError
+from bankcheck.expr import Const, Node, Span
+from bankcheck.lower import Lowering
+from bankcheck.places import Array, Entity
+from bankcheck.syntax import Snippet
+
+MAX_EXPANSION = 50_000
+"""Characters one use of a macro may become."""
+MAX_TOTAL = 4_000_000
+MAX_DEPTH = 60
+MAX_CONDITION = 2_000
+
+_TOKEN = re.compile(
+    r"""(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))
+      |(?P<string>R"(?P<d>[^()\\\s]{0,16})\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"?|(?<!\w)'(?:\\.|[^'\\\n])+')
+      |(?P<number>\.?\d(?:'?[\w.]|(?<=[eEpP])[+-])*)
+      |(?P<name>[A-Za-z_]\w*)
+      |(?P<directive>^[ \t]*\#(?:\\\r?\n|/\*.*?\*/|[^\n])*)""",
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+_DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)", re.DOTALL)
+_DEFINE = re.compile(r"(\w+)(\([^)]*\))?[ \t]*(.*)", re.DOTALL)
+_PREDEFINED = {"__CUDACC__": "1", "__NVCC__": "1", "__CUDA_ARCH__": "900", "__cplusplus": "201703L"}
+
+
+class Macro(NamedTuple):
+    """A macro; `parameters` is None for one without parentheses."""
+
+    name: str
+    body: str
+    parameters: tuple[str, ...] | None = None
+
+
+class Comment(NamedTuple):
+    """A comment and where it starts in the file."""
+
+    text: str
+    start: int
+
+
+@dataclass(slots=True)
+class Expanded:
+    """Preprocessed text and its way back: piece i starts at `starts[i]` and came from `origins[i]`."""
+
+    text: str = ""
+    starts: list[int] = field(default_factory=list)
+    origins: list[tuple[int, int]] = field(default_factory=list)
+    """(start in the file, length there; 0 for a piece copied as it was)."""
+    comments: list[Comment] = field(default_factory=list)
+    skipped: list[Span] = field(default_factory=list)
+    """Regions switched off by a condition."""
+    macros: dict[str, Macro] = field(default_factory=dict)
+
+    def in_macro(self, start: int) -> bool:
+        """Whether a character of the expanded text comes out of a macro."""
+        return self.origins[max(bisect_right(self.starts, start) - 1, 0)][1] > 0
+
+    def origin(self, start: int, end: int) -> Span:
+        """The place in the file of a range of the expanded text; a macro's inside is the macro's use."""
+        piece = max(bisect_right(self.starts, start) - 1, 0)
+        first, length = self.origins[piece]
+        if length:
+            return first, first + length
+        last_piece = max(bisect_right(self.starts, max(end - 1, start)) - 1, 0)
+        last, last_length = self.origins[last_piece]
+        last = last + last_length if last_length else last + end - self.starts[last_piece]
+        return first + start - self.starts[piece], last
+
+
+Include = Callable[[str], str | None]
+"""The text of a header that is included with quotes, or None."""
+
+
+def preprocess(text: str, defines: Mapping[str, str], include: Include | None = None) -> Expanded:
+    """Expand `text`. `defines` are macros given from outside; `include` finds headers, for their macros."""
+    preprocessor = _Preprocessor({**_PREDEFINED, **defines}, include)
+    return preprocessor.run(text)
+
+
+class _Preprocessor:
+    def __init__(self, defines: Mapping[str, str], include: Include | None) -> None:
+        self.macros = {name: Macro(name, body) for name, body in defines.items()}
+        self._given = frozenset(defines) - _PREDEFINED.keys()
+        self._include = include
+        self._included: set[str] = set()
+        self._total = 0
+
+    def run(self, text: str) -> Expanded:
+        result = Expanded(macros=self.macros)
+        pieces: list[str] = []
+        length = copied = 0
+        conditions: list[list[bool]] = []  # [active now, some branch was taken, the surroundings are active]
+        dead_from = -1
+
+        def put(piece: str, start: int, origin_length: int) -> None:
+            nonlocal length
+            if piece:
+                result.starts.append(length)
+                result.origins.append((start, origin_length))
+                pieces.append(piece)
+                length += len(piece)
+
+        skip_to = 0
+        for token in _TOKEN.finditer(text):
+            kind, start, end = token.lastgroup, token.start(), token.end()
+            if start < skip_to:
+                continue
+            if kind == "comment":
+                result.comments.append(Comment(token.group(), start))
+            elif kind == "directive":
+                if dead_from < 0:
+                    put(text[copied:start], copied, 0)
+                    put(_blank(token.group()), start, 0)
+                    copied = end
+                self._directive(token.group(), conditions)
+                active = all(state[0] for state in conditions)
+                if dead_from < 0 and not active:
+                    dead_from = end
+                elif dead_from >= 0 and active:
+                    put(_blank(text[dead_from:end]), dead_from, 0)
+                    result.skipped.append((dead_from, start))
+                    dead_from, copied = -1, end
+            elif kind == "name" and dead_from < 0 and (token.group() in self.macros or token.group() == "_Pragma"):
+                expansion, stop = self._use(token.group(), text, end)
+                if expansion is not None:
+                    put(text[copied:start], copied, 0)
+                    put(expansion or " ", start, stop - start)
+                    copied = skip_to = stop
+        if dead_from >= 0:
+            put(_blank(text[dead_from:]), dead_from, 0)
+            result.skipped.append((dead_from, len(text)))
+        else:
+            put(text[copied:], copied, 0)
+        if not pieces:
+            result.starts, result.origins = [0], [(0, 0)]
+        result.text = "".join(pieces)
+        return result
+
+    # Directives
+
+    def _directive(self, line: str, conditions: list[list[bool]]) -> None:
+        match = _DIRECTIVE.match(re.sub(r"\\\r?\n", " ", line))
+        if match is None:
+            return
+        name, rest = match[1], _without_comments(match[2]).strip()
+        surroundings = all(state[0] for state in conditions)
+        if name in ("if", "ifdef", "ifndef"):
+            if name == "if":
+                holds = surroundings and self._condition(rest)
+            else:
+                holds = (rest.split()[:1] or [""])[0] in self.macros
+                holds = holds == (name == "ifdef")
+            conditions.append([holds, holds, surroundings])
+        elif name in ("elif", "else") and conditions:
+            state = conditions[-1]
+            state[0] = not state[1] and state[2] and (name == "else" or self._condition(rest))
+            state[1] = state[1] or state[0]
+        elif name == "endif" and conditions:
+            conditions.pop()
+        elif surroundings and name == "define":
+            self._define(rest)
+        elif surroundings and name == "undef":
+            self.macros.pop(rest, None)
+        elif surroundings and name == "include":
+            self._take_macros_of(rest)
+
+    def _define(self, rest: str) -> None:
+        match = _DEFINE.match(rest)
+        if match is None or match[1] in self._given:
+            return
+        parameters = None
+        if match[2] is not None:
+            parameters = tuple(part.strip() for part in match[2][1:-1].split(",") if part.strip())
+        self.macros[match[1]] = Macro(match[1], match[3].strip(), parameters)
+
+    def _take_macros_of(self, rest: str) -> None:
+        """Macros of a header included with quotes; its code is linted where it stands."""
+        match = re.match(r'"([^"\n]+)"', rest)
+        if match is None or self._include is None or match[1] in self._included or len(self._included) > MAX_DEPTH:
+            return
+        self._included.add(match[1])
+        text = self._include(match[1])
+        if text is not None:
+            conditions: list[list[bool]] = []
+            for token in _TOKEN.finditer(text):
+                if token.lastgroup == "directive":
+                    self._directive(token.group(), conditions)
+
+    def _condition(self, text: str) -> bool:
+        text = re.sub(r"defined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda m: str(int((m[1] or m[2]) in self.macros)), text)
+        try:
+            snippet = Snippet(self._expand(text, frozenset(), 0)[:MAX_CONDITION])
+            value = Lowering(snippet, _Zero()).integer(snippet.statements[0].named_children[0])
+        except (BankcheckError, IndexError, KeyError):
+            return False
+        return isinstance(value, Const) and value.value != 0
+
+    # Expansion
+
+    def _use(self, name: str, text: str, end: int) -> tuple[str | None, int]:
+        """The expansion of a macro used in the file and where the use ends; None if it is not a use."""
+        if name == "_Pragma":
+            _, stop = _arguments(text, end)
+            return ("" if stop else None), stop or end
+        macro = self.macros[name]
+        arguments: list[str] = []
+        stop = end
+        if macro.parameters is not None:
+            arguments, stop = _arguments(text, end)
+            if not stop:
+                return None, end
+        if self._total > MAX_TOTAL:
+            return None, end
+        expansion = self._expand_macro(macro, arguments, frozenset(), 0).replace("\n", " ")
+        if len(expansion) > MAX_EXPANSION:
+            return None, end
+        self._total += len(expansion)
+        return expansion, stop
+
+    def _expand_macro(self, macro: Macro, arguments: list[str], hidden: frozenset[str], depth: int) -> str:
+        body = macro.body
+        if macro.parameters is not None:
+            body = self._substitute(macro, arguments, hidden, depth)
+        return self._expand(body, hidden | {macro.name}, depth + 1)
+
+    def _substitute(self, macro: Macro, arguments: list[str], hidden: frozenset[str], depth: int) -> str:
+        assert macro.parameters is not None
+        names = list(macro.parameters)
+        if names and names[-1].endswith("..."):
+            names[-1] = names[-1][:-3].strip() or "__VA_ARGS__"
+            arguments = [*arguments[: len(names) - 1], ", ".join(arguments[len(names) - 1 :])]
+        raw = dict(zip(names, arguments + [""] * len(names), strict=False))
+
+        def replaced(match: re.Match[str]) -> str:
+            if match["literal"]:
+                return match["literal"]
+            if match["stringed"] in raw:
+                return '"' + raw[match["stringed"]].replace("\\", "\\\\").replace('"', '\\"') + '"'
+            name = match["name"]
+            if name not in raw:
+                return match.group()
+            pasted = re.search(r"##\s*$", match.string[: match.start()]) or re.match(
+                r"\s*##", match.string[match.end() :]
+            )
+            return raw[name] if pasted else self._expand(raw[name], hidden, depth + 1)
+
+        pattern = r'(?P<literal>"(?:\\.|[^"\\])*")|(?<!#)\#\s*(?P<stringed>[A-Za-z_]\w*)|(?P<name>[A-Za-z_]\w*)'
+        text = re.sub(pattern, replaced, macro.body)
+        if len(text) > MAX_EXPANSION:
+            return " "
+        return re.sub(r"\s*##\s*", "", text)
+
+    def _expand(self, text: str, hidden: frozenset[str], depth: int) -> str:
+        """Macros in some text expanded, except those being expanded already."""
+        if depth > MAX_DEPTH or len(text) > MAX_EXPANSION:
+            return text[:MAX_EXPANSION]
+        pieces, copied, size = [], 0, 0
+        for token in _TOKEN.finditer(text):
+            name = token.group()
+            if token.start() < copied or token.lastgroup != "name" or name in hidden or name not in self.macros:
+                continue
+            macro, stop = self.macros[name], token.end()
+            arguments: list[str] = []
+            if macro.parameters is not None:
+                arguments, stop = _arguments(text, token.end())
+                if not stop:
+                    continue
+            pieces += [text[copied : token.start()], self._expand_macro(macro, arguments, hidden, depth)]
+            size += len(pieces[-1])
+            copied = stop
+            if size > MAX_EXPANSION:
+                break
+        return "".join(pieces) + text[copied:]
+
+
+class _Zero:
+    """In a condition, every name that is left is 0."""
+
+    def variable(self, name: str, span: Span) -> Entity | None:
+        return Const(0)
+
+    def named_type(self, name: str) -> None:
+        return None
+
+    def implicit_array(self, name: str, subscripts: int, span: Span) -> Array | None:
+        return None
+
+    def free_symbol(self, name: str, span: Span) -> Node:
+        return Const(0)
+
+    def call(self, name: str, args: list[Entity], span: Span) -> Entity | None:
+        return Const(0)
+
+
+def _arguments(text: str, start: int) -> tuple[list[str], int]:
+    """The comma-separated arguments in the parentheses after `start` and where they end; ([], 0) if there are none."""
+    opening = re.compile(r"\s*\(").match(text, start)
+    if opening is None:
+        return [], 0
+    depth, arguments, piece_start = 1, [], opening.end()
+    for token in re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|[()\[\]{},]').finditer(text, opening.end()):
+        character = token.group()
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+            if depth == 0:
+                arguments.append(text[piece_start : token.start()].strip())
+                return arguments, token.end()
+        elif character == "," and depth == 1:
+            arguments.append(text[piece_start : token.start()].strip())
+            piece_start = token.end()
+        if token.end() - opening.end() > MAX_EXPANSION:
+            break
+    return [], 0
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"//.*|/\*.*?(?:\*/|\Z)", " ", text, flags=re.DOTALL) if "/" in text else text
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)

@@ -1,0 +1,201 @@
+"""What a file defines: functions and kernels, templates and their instances, types, constants, launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from bankcheck.lint.source import Source
+from bankcheck.syntax import Tree
+
+_CONTAINERS = ("translation_unit", "namespace_definition", "linkage_specification", "declaration_list", "ERROR",
+               "extern_in_c", "compound_statement")  # fmt: skip
+
+
+class TemplateParameter(NamedTuple):
+    """One template parameter: a type, or a value of the type written in `node`."""
+
+    name: str
+    is_type: bool
+    node: Tree
+    default: Tree | None = None
+
+
+class Function(NamedTuple):
+    """A function definition."""
+
+    name: str
+    node: Tree
+    body: Tree
+    parameters: tuple[Tree, ...]
+    template: tuple[TemplateParameter, ...]
+    is_kernel: bool
+    is_device: bool
+    bounds: Tree | None
+    """The arguments of __launch_bounds__."""
+    outer: Tree
+    """The node with the template header."""
+
+
+class Instance(NamedTuple):
+    """Template arguments that somebody uses: nodes, in order."""
+
+    arguments: tuple[Tree, ...]
+    node: Tree
+
+
+class LaunchSite(NamedTuple):
+    """`kernel<template args><<<grid, block>>>(arguments)`."""
+
+    kernel: str
+    template: tuple[Tree, ...]
+    block: Tree
+    arguments: tuple[Tree, ...]
+    node: Tree
+    function: Tree | None
+    """The host function around it."""
+
+
+@dataclass(slots=True)
+class Program:
+    """The definitions of one file."""
+
+    source: Source
+    functions: dict[str, list[Function]] = field(default_factory=dict)
+    instances: dict[str, list[Instance]] = field(default_factory=dict)
+    launches: list[LaunchSite] = field(default_factory=list)
+    items: list[Tree] = field(default_factory=list)
+    """Declarations, type definitions and enums at file scope, in order."""
+    groups: dict[str, bool] = field(default_factory=dict)
+    """Names of cooperative groups that were looked up, and whether they are the whole block."""
+
+    @property
+    def kernels(self) -> Iterator[Function]:
+        """All `__global__` functions."""
+        return (f for named in self.functions.values() for f in named if f.is_kernel)
+
+
+def read_program(source: Source) -> Program:
+    """Collect the definitions. Unparsable parts are looked through as far as they can be."""
+    program = Program(source)
+    stack: list[tuple[Tree, Tree]] = [(source.root, source.root)]
+    while stack:
+        node, outer = stack.pop()
+        kind = node.type
+        if kind == "function_definition":
+            function = _function(node, outer, source)
+            if function is not None:
+                program.functions.setdefault(function.name, []).append(function)
+        elif kind == "template_declaration":
+            stack.extend((child, node) for child in reversed(node.named_children))
+        elif kind == "template_instantiation":
+            _instance(node, program)
+        elif kind in _CONTAINERS or kind.startswith("preproc_if") or kind in ("preproc_else", "preproc_ifdef"):
+            stack.extend((child, child) for child in reversed(node.named_children))
+        elif kind in ("declaration", "type_definition", "alias_declaration", "enum_specifier", "struct_specifier",
+                      "class_specifier"):  # fmt: skip
+            program.items.append(node)
+    if "<<<" in source.expanded:
+        program.launches = list(_launches(source))
+        for launch in program.launches:
+            if launch.template:
+                program.instances.setdefault(launch.kernel, []).append(Instance(launch.template, launch.node))
+    return program
+
+
+def declarator_name(declarator: Tree | None) -> Tree | None:
+    """The identifier inside a declarator."""
+    while declarator is not None and declarator.type not in ("identifier", "field_identifier", "type_identifier"):
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None:
+            inner = next((c for c in reversed(declarator.named_children) if not c.type.endswith("qualifier")), None)
+        declarator = inner
+    return declarator
+
+
+def _function(node: Tree, outer: Tree, source: Source) -> Function | None:
+    body = node.child_by_field_name("body")
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type in ("pointer_declarator", "reference_declarator"):
+        declarator = declarator.child_by_field_name("declarator") or declarator.named_children[-1]
+    if declarator is None or declarator.type != "function_declarator" or body is None:
+        return None
+    name_node = declarator.child_by_field_name("declarator")
+    parameters = declarator.child_by_field_name("parameters")
+    if name_node is None or parameters is None:
+        return None
+    name = source.source(name_node).split("::")[-1].split("<")[0].strip()
+    words = {child.type for child in node.children}
+    bounds = next((c for c in [*node.children, *declarator.children] if c.type == "launch_bounds"), None)
+    if outer.type == "template_declaration" and bounds is None:
+        bounds = next((c for c in outer.children if c.type == "launch_bounds"), None)
+    template = _template_parameters(outer, source) if outer.type == "template_declaration" else ()
+    is_device = "__device__" in words or "constexpr" in source.source(node)[:200]
+    return Function(
+        name, node, body, _parameters(parameters), template, "__global__" in words, is_device, bounds, outer
+    )
+
+
+def _parameters(node: Tree) -> tuple[Tree, ...]:
+    kinds = ("parameter_declaration", "optional_parameter_declaration")
+    return tuple(child for child in node.named_children if child.type in kinds)
+
+
+def _template_parameters(outer: Tree, source: Source) -> tuple[TemplateParameter, ...]:
+    header = outer.child_by_field_name("parameters")
+    found = []
+    for child in header.named_children if header is not None else ():
+        if "type_parameter" in child.type:
+            name = child.child_by_field_name("name") or next(iter(child.named_children), None)
+            found.append(TemplateParameter(source.source(name) if name else "", True, child,
+                                           child.child_by_field_name("default_type")))  # fmt: skip
+        elif child.type != "comment":
+            name = declarator_name(child.child_by_field_name("declarator"))
+            found.append(TemplateParameter(source.source(name) if name else "", False, child,
+                                           child.child_by_field_name("default_value")))  # fmt: skip
+    return tuple(found)
+
+
+def _instance(node: Tree, program: Program) -> None:
+    declarator = node.child_by_field_name("declarator")
+    named = declarator.child_by_field_name("declarator") if declarator is not None else None
+    if named is not None and named.type == "template_function":
+        name, arguments = template_call(named, program.source)
+        program.instances.setdefault(name, []).append(Instance(arguments, node))
+
+
+def template_call(node: Tree, source: Source) -> tuple[str, tuple[Tree, ...]]:
+    """(name, template arguments) of a name that may have template arguments."""
+    while node.type == "qualified_identifier":
+        inner = node.child_by_field_name("name")
+        if inner is None:
+            break
+        node = inner
+    if node.type not in ("template_function", "template_type"):
+        return source.source(node).split("::")[-1].strip(), ()
+    name, arguments = node.child_by_field_name("name"), node.child_by_field_name("arguments")
+    values = tuple(c for c in arguments.named_children if c.type != "comment") if arguments is not None else ()
+    return source.source(name).split("::")[-1].strip() if name is not None else "", values
+
+
+def _launches(source: Source) -> Iterator[LaunchSite]:
+    stack: list[tuple[Tree, Tree | None]] = [(source.root, None)]
+    while stack:
+        node, function = stack.pop()
+        if node.type == "function_definition":
+            function = node
+        if node.type == "call_expression":
+            shape = next((c for c in node.children if c.type == "kernel_call_syntax"), None)
+            if shape is not None and len(shape.named_children) >= 2:
+                called = node.child_by_field_name("function")
+                arguments = node.child_by_field_name("arguments")
+                if called is not None:
+                    name, template = template_call(called, source)
+                    given = tuple(c for c in arguments.named_children if c.type != "comment") if arguments else ()
+                    shapes = [c for c in shape.named_children if c.type != "comment"]
+                    if len(shapes) >= 2:
+                        yield LaunchSite(name, template, shapes[1], given, node, function)
+                    continue
+        if "<<<" in source.source(node):
+            stack.extend((child, function) for child in reversed(node.named_children))

@@ -1,0 +1,164 @@
+"""A run over many files: which files, their launches, the checks (in several processes if asked), the baseline."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from bankcheck.errors import BankcheckError
+from bankcheck.lint.check import check_file
+from bankcheck.lint.config import Config, matches
+from bankcheck.lint.findings import FileResult
+from bankcheck.lint.launches import KnownLaunch, find_launches
+from bankcheck.lint.preprocess import Include
+from bankcheck.lint.program import read_program
+from bankcheck.lint.source import Source
+
+SUFFIXES = (".cu", ".cuh")
+MAX_BYTES = 8 << 20
+MAX_HEADER_BYTES = 1 << 20
+
+_KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+class Input(NamedTuple):
+    """A file to check: the path to report, and its text if it did not come from that path."""
+
+    path: str
+    text: str | None = None
+
+
+def find_files(paths: Sequence[str], config: Config) -> list[Input]:
+    """The files to check: those named, and the CUDA files in directories. Raises `BankcheckError` for a path that is
+    not there."""
+    found: dict[str, None] = {}
+    for name in paths:
+        path = Path(name)
+        if path.is_dir():
+            for inner in sorted(_below(path)):
+                if not any(matches(shown(inner, config), pattern) for pattern in config.exclude):
+                    found[str(inner)] = None
+        elif path.exists():
+            if not any(matches(shown(path, config), pattern) for pattern in config.exclude):
+                found[name] = None
+        else:
+            raise BankcheckError(f"{name}: no such file or directory")
+    return [Input(name) for name in found]
+
+
+def _below(directory: Path) -> Iterator[Path]:
+    for root, folders, files in os.walk(directory):
+        folders[:] = [folder for folder in folders if not folder.startswith(".")]
+        yield from (Path(root) / name for name in files if name.endswith(SUFFIXES))
+
+
+def shown(path: Path, config: Config) -> str:
+    """The path as it is reported: relative to the configuration's directory, or the current one, with slashes."""
+    for root in (config.root, Path.cwd()):
+        if root is not None:
+            try:
+                return path.resolve().relative_to(root.resolve()).as_posix()
+            except ValueError:
+                continue
+    return path.as_posix()
+
+
+def check_all(inputs: Sequence[Input], config: Config, jobs: int) -> Iterator[FileResult]:
+    """The results, file by file in the order given."""
+    launches: list[KnownLaunch] = []
+    if len(inputs) > 1:
+        launches = [launch for item in _launchers(inputs) for launch in _launches_in(item, config)]
+    one = partial(check_one, config=config, launches=tuple(launches))
+    if jobs > 1 and len(inputs) > 1:
+        from concurrent.futures import ProcessPoolExecutor  # takes longer to load than a file to check
+
+        with ProcessPoolExecutor(min(jobs, len(inputs))) as pool:
+            yield from pool.map(one, inputs, chunksize=max(1, len(inputs) // (8 * jobs)))
+    else:
+        yield from map(one, inputs)
+
+
+def _launchers(inputs: Sequence[Input]) -> list[Input]:
+    """The files that may launch a kernel with shared memory that stands in another file."""
+    defined: dict[str, set[int]] = {}
+    launched: list[tuple[int, set[str]]] = []
+    for number, item in enumerate(inputs):
+        try:
+            text = item.text if item.text is not None else read_text(item.path)
+        except (BankcheckError, OSError):
+            continue
+        if "__shared__" in text:
+            for name in _KERNEL.findall(text):
+                defined.setdefault(name, set()).add(number)
+        if "<<<" in text:
+            launched.append((number, set(_WORD.findall(text))))
+    return [inputs[number] for number, names in launched if any(defined[n] - {number} for n in names & defined.keys())]
+
+
+def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...]) -> FileResult:
+    """One file. What goes wrong with it is part of the result."""
+    path = item.path if item.text is not None else shown(Path(item.path), config)
+    try:
+        text = item.text if item.text is not None else read_text(item.path)
+        if "__shared__" not in text and "BC501" not in config.codes and "bankcheck:" not in text:
+            return FileResult(path)
+        others = tuple(launch for launch in launches if not launch.origin.startswith(f"{path}:"))
+        return check_file(text, path, config, others, _include_for(item, config))
+    except BankcheckError as problem:
+        return FileResult(path, failure=problem.message)
+    except (OSError, UnicodeError) as problem:
+        return FileResult(path, failure=f"cannot be read: {problem}")
+    except Exception as problem:
+        return FileResult(path, failure=f"internal error, please report: {type(problem).__name__}: {problem}")
+
+
+def read_text(path: str) -> str:
+    """A file's text. Raises `BankcheckError` if it is too large."""
+    data = Path(path).read_bytes()
+    if len(data) > MAX_BYTES:
+        raise BankcheckError(f"has {len(data)} bytes: at most {MAX_BYTES} are read")
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
+    try:
+        text = item.text if item.text is not None else read_text(item.path)
+        if "<<<" not in text:
+            return ()
+        path = shown(Path(item.path), config)
+        return find_launches(read_program(Source(path, text, config.defines, _include_for(item, config))))
+    except Exception:  # the file's own check reports what is wrong with it
+        return ()
+
+
+def _include_for(item: Input, config: Config) -> Include | None:
+    """Finds headers named with quotes, near the file and inside the project; only their macros are used."""
+    if item.text is not None and item.path == "-":
+        return None
+    directory = Path(item.path).resolve().parent
+    roots = [root.resolve() for root in (config.root, Path.cwd(), directory) if root is not None]
+
+    def include(name: str) -> str | None:
+        try:
+            path = (directory / name).resolve()
+            inside = any(path.is_relative_to(root) for root in roots)
+            if not inside or not path.is_file() or path.stat().st_size > MAX_HEADER_BYTES:
+                return None
+            return path.read_text("utf-8", "replace")
+        except (OSError, ValueError):
+            return None
+
+    return include
+
+
+def mark_known(results: Iterable[FileResult], known: frozenset[str]) -> Iterator[FileResult]:
+    """The results with the findings of a baseline marked."""
+    for result in results:
+        findings = tuple(replace(f, known=f.fingerprint in known) for f in result.findings)
+        yield replace(result, findings=findings)

@@ -1,0 +1,241 @@
+"""The state of a run through one kernel: frames of variables, the lanes that are active, the accesses met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from bankcheck import expr
+from bankcheck.boxes import Unknown as Range
+from bankcheck.ctype import Record, Type, align_of, size_of
+from bankcheck.expr import CInt, Const, Node, Op, Span, Symbol, Unknown
+from bankcheck.launch import Block
+from bankcheck.lint.memory import PER_LANE, UNIFORM, Barrier, Buffer, Member, Site, Variable, is_shared, marks
+from bankcheck.places import Address, Entity, Place
+
+MAX_TREE = 4_000
+"""Nodes an expression may have when it is written out; larger ones become unknown."""
+MAX_SITES = 20_000
+MAX_STEPS = 60_000
+
+
+class OutOfSteps(Exception):
+    """The kernel is too long to follow further."""
+
+
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+Scopes = list[dict[str, Variable]]
+
+
+@dataclass(slots=True)
+class Frame:
+    """One function being executed: its variables, its types, and the conditions under which it has returned."""
+
+    scopes: Scopes
+    types: dict[str, Type]
+    exits: list[Node] = field(default_factory=list)
+    """Conditions under which lanes have left the function (or, inside, the loop's iteration)."""
+    results: list[tuple[Node, Entity]] = field(default_factory=list)
+    finished: bool = False
+    """Every lane has returned."""
+    depth: int = 0
+    """How many conditions held when the function began."""
+    doubts: int = 0
+    """How many unknown conditions there were then."""
+    loops: list[list[str]] = field(default_factory=list)
+    """For each loop being executed, conditions under which some lanes leave it before the others."""
+
+
+class State:
+    """Everything that changes while a kernel is executed."""
+
+    def __init__(self, block: Block, constants: Mapping[str, Variable], types: Mapping[str, Type]) -> None:
+        self.block = block
+        self.constants = dict(constants)
+        self.frames: list[Frame] = [Frame([{}], dict(types))]
+        self.guard: tuple[Node, ...] = ()
+        self.maybe: tuple[str, ...] = ()
+        self.binds: dict[str, int] = {}
+        self.ranges: dict[str, Range] = {}
+        self.sites: list[Site] = []
+        self.barriers: list[Barrier] = []
+        self.calls: tuple[Span, ...] = ()
+        self.epoch = 0
+        self.warp_epoch = 0
+        self.left: list[Node] = []
+        """Conditions that hold because the other threads have returned: they wait at no barrier."""
+        self.straight = 0
+        self.steps = 0
+        self.reasons: dict[str, str] = {}
+        self.seen: set[int] = set()
+        """Where (in the expanded text) names have been evaluated."""
+        self.uses_block = False
+        self._sizes: dict[int, tuple[Node, int]] = {}
+
+    @property
+    def frame(self) -> Frame:
+        """The function being executed."""
+        return self.frames[-1]
+
+    def step(self) -> None:
+        """Count one statement; raises `OutOfSteps` past the limit."""
+        self.steps += 1
+        if self.steps > MAX_STEPS or len(self.sites) > MAX_SITES:
+            raise OutOfSteps
+
+    # Names
+
+    def lookup(self, name: str) -> Variable | None:
+        """The variable of that name."""
+        for scope in reversed(self.frame.scopes):
+            if name in scope:
+                return scope[name]
+        return self.constants.get(name)
+
+    def declare(self, name: str, variable: Variable) -> None:
+        """A new variable in the innermost scope."""
+        self.frame.scopes[-1][name] = replace(variable, value=self._small(variable.value))
+
+    def assign(self, name: str, value: Entity) -> None:
+        """A new value; a name that is not declared here is left alone."""
+        for scope in reversed(self.frame.scopes):
+            if name in scope:
+                scope[name] = replace(scope[name], value=self._small(value))
+                return
+
+    def _small(self, value: Entity) -> Entity:
+        node = value.place.offset_bytes if isinstance(value, Address) else value
+        if isinstance(node, Op) and self._size(node) > MAX_TREE:
+            unknown = Unknown("the expression is too large", node.span, node.ctype)
+            if isinstance(value, Address):
+                return Address(replace(value.place, offset_bytes=unknown))
+            return unknown
+        return value
+
+    def _size(self, node: Node) -> int:
+        """Nodes of the tree written out, sharing ignored; capped."""
+        stack = [node]
+        while stack:
+            tree = stack[-1]
+            if id(tree) in self._sizes:
+                stack.pop()
+            elif isinstance(tree, Op):
+                waiting = [arg for arg in tree.args if id(arg) not in self._sizes]
+                stack.extend(waiting)
+                if not waiting:
+                    total = 1 + sum(self._sizes[id(arg)][1] for arg in tree.args)
+                    self._sizes[id(tree)] = (tree, min(total, MAX_TREE + 1))
+            else:
+                self._sizes[id(tree)] = (tree, 1)
+        return self._sizes[id(node)][1]
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """A block of statements with its own names."""
+        self.frame.scopes.append({})
+        yield
+        self.frame.scopes.pop()
+
+    def snapshot(self) -> Scopes:
+        """The variables of the frame, to come back to."""
+        return [dict(scope) for scope in self.frame.scopes]
+
+    # Unknown values
+
+    def unknown(self, why: str, span: Span, ctype: CInt, uniform: bool) -> Node:
+        """A new unknown integer: one for the warp, or one per lane."""
+        name = f"{UNIFORM if uniform else PER_LANE}{len(self.reasons)}"
+        self.reasons[name] = why
+        return Symbol(name, ctype)
+
+    # Control flow
+
+    @contextmanager
+    def under(self, condition: Node, why: str) -> Iterator[None]:
+        """What follows happens in the lanes for which `condition` holds."""
+        guard, maybe = self.guard, self.maybe
+        self.restrict(condition, why)
+        yield
+        self.guard, self.maybe = guard, maybe
+
+    def restrict(self, condition: Node, why: str) -> None:
+        """Only lanes for which `condition` holds stay active."""
+        if isinstance(condition, Const) and condition.value:
+            return
+        if isinstance(condition, Op) and condition.name == "&&":
+            for part in condition.args:
+                self.restrict(part, why)
+            return
+        if isinstance(condition, Op) and condition.name == "!" and isinstance(inner := condition.args[0], Op):
+            if inner.name == "||":
+                for part in inner.args:
+                    self.restrict(expr.unary("!", part), why)
+                return
+            if inner.name in _OPPOSITE:
+                condition = replace(inner, name=_OPPOSITE[inner.name])
+        if marks(condition)[1]:
+            self.maybe = (*self.maybe, why)
+        else:
+            self.guard = (*self.guard, condition)
+
+    @property
+    def dead(self) -> bool:
+        """Whether no lane can be active here."""
+        return self.frame.finished or any(isinstance(term, Const) and not term.value for term in self.guard)
+
+    # Accesses
+
+    def access(
+        self, place: Place, op: str, span: Span, text: str, reason: str = "", member: Member | None = None
+    ) -> None:
+        """Record an access to shared or global memory."""
+        buffer = place.array
+        if not isinstance(buffer, Buffer) or buffer.space not in ("shared", "global") or self.dead:
+            return
+        size, pieces = size_of(place.ctype), 1
+        if op in ("load", "store") and size not in (1, 2, 4, 8, 16) and size:
+            width = min(align_of(place.ctype), 16)
+            while size % width:
+                width //= 2
+            size, pieces = width, size // width
+        if not size:
+            reason = reason or f"the size of {_type_text(place.ctype)} is not known"
+        if op != "load":
+            self.straight += 1
+        self.sites.append(
+            Site(span, text, op, buffer, place.ctype, size, place.offset_bytes, self.guard, self.maybe,
+                 dict(self.binds), dict(self.ranges), len(self.sites), self.epoch, self.straight, reason, self.calls,
+                 pieces, (), member, self.warp_epoch)
+        )  # fmt: skip
+
+    def read(self, place: Place, span: Span, text: str, member: Member | None = None) -> Node:
+        """The value in memory: recorded as a load, and unknown."""
+        self.access(place, "load", span, text, member=member)
+        ctype = place.ctype if isinstance(place.ctype, CInt) else expr.INT
+        if not isinstance(place.ctype, CInt):
+            return Unknown("a value that is no integer", span, ctype)
+        in_registers = not isinstance(place.array, Buffer) or place.array.space == "local"
+        uniform = not in_registers and not marks(place.offset_bytes)[0] and not self.maybe
+        why = f"the value comes from {'the local array' if in_registers else 'data in'} '{place.array.name}'"
+        return self.unknown(why, span, ctype, uniform)
+
+    def barrier(self, span: Span, whole_block: bool) -> None:
+        """Threads wait for each other."""
+        self.straight += 1
+        self.warp_epoch += 1
+        if whole_block and not self.dead:
+            guard = tuple(term for term in self.guard if not any(term is other for other in self.left))
+            self.barriers.append(Barrier(span, guard, self.maybe, self.calls, dict(self.ranges)))
+            self.epoch += 1
+
+    def note(self, entity: Entity, span: Span, text: str, op: str, why: str) -> None:
+        """Something happens to shared memory that is not understood."""
+        place = entity.place if isinstance(entity, Address) else entity
+        if isinstance(place, Place) and is_shared(place):
+            self.access(place, op, span, text, reason=why)
+
+
+def _type_text(ctype: Type) -> str:
+    name = ctype.name if isinstance(ctype, Record | CInt) or hasattr(ctype, "name") else "this type"
+    return f"'{name}'"

@@ -1,0 +1,76 @@
+"""BC902 and the directive half of BC900: regions that could not be read, and directives that make no sense."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bankcheck.lint.config import Config
+from bankcheck.lint.facts import MAX_REGIONS, Facts
+from bankcheck.lint.findings import Finding, Place
+from bankcheck.syntax import Tree
+
+_DEVICE = re.compile(r"__shared__|__global__|__device__|threadIdx|__syncthreads|asm\b")
+
+
+def check_unparsed(facts: Facts, config: Config) -> Iterator[Finding]:
+    """Regions with syntax errors in device code, switched-off regions with shared memory, bad directives."""
+    yield from _regions(facts)
+    yield from _switched_off(facts)
+    yield from _directives(facts)
+
+
+def _regions(facts: Facts) -> Iterator[Finding]:
+    source = facts.source
+    if not source.root.has_error:
+        return
+    count = 0
+    stack: list[tuple[Tree, bool]] = [(source.root, False)]
+    while stack and count < MAX_REGIONS:
+        node, device = stack.pop()
+        if node.type == "function_definition":
+            device = _DEVICE.search(source.source(node)) is not None
+        if node.is_error or node.is_missing:
+            if device or (node.is_error and _DEVICE.search(source.source(node)[:4000])):
+                span = source.span(node)
+                place = facts.place((span[0], max(span[1], span[0] + 1)))
+                text = "this region could not be parsed: accesses in it may be missing from the report"
+                count += 1
+                yield Finding("BC902", "note", text, place, source_line=source.line_text(place.line))
+            continue
+        if node.has_error:
+            stack.extend((child, device) for child in reversed(node.children))
+
+
+def _switched_off(facts: Facts) -> Iterator[Finding]:
+    source = facts.source
+    for start, end in source.skipped[:MAX_REGIONS]:
+        if "__shared__" in source.text[start:end]:
+            place = facts.place((start, end))
+            line, column = place.line + 1, 1
+            text = (
+                f"lines {place.line + 1} to {place.end_line} are switched off by a preprocessor condition: not analysed"
+            )
+            shown = Place(source.path, min(line, source.line_count), column, min(line, source.line_count), 2)
+            yield Finding("BC902", "note", text, shown, source_line=source.line_text(shown.line))
+
+
+def _directives(facts: Facts) -> Iterator[Finding]:
+    source = facts.source
+
+    def finding(line: int, column: int, message: str) -> Finding:
+        text = source.line_text(line)
+        return Finding("BC900", "warning", message, Place(source.path, line, column, line, len(text) + 1),
+                       source_line=text)  # fmt: skip
+
+    for directive in facts.directives:
+        if directive.rest or not directive.settings:
+            what = directive.rest[:40] or "nothing"
+            message = f"this directive is not understood at '{what}': write 'bankcheck: block=32,8 N=1024'"
+            yield finding(directive.line, directive.column, message)
+    seen = set()
+    for launches in facts.launches.values():
+        for line, problem in launches.problems:
+            if (line, problem) not in seen:
+                seen.add((line, problem))
+                yield finding(line, 1, f"this directive makes no sense: {problem}")

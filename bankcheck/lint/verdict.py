@@ -1,0 +1,97 @@
+"""What is known of an access after counting: its cases, or the reason why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+
+from bankcheck.banks import Traffic
+from bankcheck.ctype import name_of
+from bankcheck.expr import CInt
+from bankcheck.hardware import Rule, rule_for
+from bankcheck.lint.findings import Basis
+from bankcheck.lint.memory import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One count and a sample of the values that lead to it."""
+
+    traffic: Traffic | None
+    """None where the access would fault."""
+    bind: Mapping[str, int]
+    warp: int
+    points: int
+    """How many of the enumerated values have this count."""
+    fault: str = ""
+    exact: bool = True
+    when: str = ""
+    """The values of the launch's unknowns with this count, in words; empty if it does not depend on them."""
+
+    @property
+    def excess(self) -> int:
+        """Wavefronts above the ideal; 0 where there is no number."""
+        return (self.traffic.excess or 0) if self.traffic else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a site costs, or why it is not known."""
+
+    site: Site
+    cases: tuple[Case, ...] = ()
+    """Worst first. Empty: not counted, and `reason` says why; or no lane ever takes part."""
+    basis: Basis = "computed"
+    reason: str = ""
+    assumptions: tuple[str, ...] = ()
+    never: bool = False
+    free: tuple[str, ...] = ()
+    """Unknowns of the launch (parameters, template arguments) that the addresses of the lanes depend on."""
+
+    @property
+    def worst(self) -> Case | None:
+        """The case with the largest excess."""
+        return self.cases[0] if self.cases else None
+
+
+@dataclass(slots=True)
+class Tally:
+    """Cases by count."""
+
+    samples: dict[tuple[object, ...], Case] = field(default_factory=dict)
+    points: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    def add(self, case: Case) -> tuple[object, ...]:
+        """Take in a case; returns what tells it from others."""
+        traffic = case.traffic
+        key: tuple[object, ...] = (case.fault, case.exact)
+        if traffic is not None:
+            key += (traffic.wavefronts, traffic.ideal, traffic.ways, traffic.row_passes)
+        self.samples.setdefault(key, case)
+        self.points[key] = self.points.get(key, 0) + 1
+        return key
+
+    def cases(self, when: Mapping[Hashable, str]) -> tuple[Case, ...]:
+        """The cases, worst first."""
+        found = [replace(c, points=self.points[key], when=when.get(key, "")) for key, c in self.samples.items()]
+        return tuple(sorted(found, key=lambda c: (-c.excess, -(c.traffic.ways if c.traffic else 0), bool(c.fault))))
+
+
+def rule_of(site: Site) -> Rule:
+    """The hardware rule of a site's instruction."""
+    bits, op = 8 * site.bytes_per_lane, site.op
+    if op in ("load", "store"):
+        return rule_for(f"{'ld' if op == 'load' else 'st'}.shared.b{bits}")
+    if op == "cas":
+        return rule_for(f"atom.shared.cas.b{bits}")
+    if op == "atomic":
+        suffix = {"float": "f32", "double": "f64", "half2": "f16x2", "__nv_bfloat162": "bf16x2"}.get(
+            name_of(site.ctype)
+        )
+        if suffix is None:
+            signed = isinstance(site.ctype, CInt) and site.ctype.signed and bits == 32
+            suffix = f"{'s' if signed else 'u'}{bits}"
+        return rule_for(f"atom.shared.add.{suffix}")
+    if op.startswith("cp.async"):
+        return rule_for(f"{op}.{site.bytes_per_lane}")
+    return rule_for(op)

@@ -1,0 +1,231 @@
+"""The command as a user meets it: exit codes, configuration, suppression, baseline, directories, several processes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bankcheck.cli import cli
+from bankcheck.commands.explain import example
+from bankcheck.errors import BankcheckError
+from bankcheck.lint.rules import RULES
+from tests.lint.helpers import codes, kernel, lint
+
+BAD, GOOD = example("BC101_bad.cu"), example("BC101_good.cu")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
+    """(exit code, standard output, standard error); a BankcheckError is raised."""
+    result = CliRunner().invoke(cli, list(arguments), input=stdin, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return int(result.return_value or 0), result.stdout, result.stderr
+
+
+def write(name: str, text: str) -> Path:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_exit_codes() -> None:
+    write("good.cu", GOOD)
+    write("bad.cu", BAD)
+    assert run("lint", "good.cu")[0] == 0
+    assert run("lint", "bad.cu")[0] == 1
+    assert run("lint", "bad.cu", "--exit-zero")[0] == 0
+    with pytest.raises(BankcheckError, match="no such file"):
+        run("lint", "missing.cu")
+    with pytest.raises(BankcheckError, match="no rule"):
+        run("lint", "bad.cu", "--select", "BC777")
+
+
+def test_one_broken_file_does_not_stop_the_others() -> None:
+    write("bad.cu", BAD)
+    Path("huge.cu").write_bytes(b"__shared__ " * 1_000_000)
+    code, out, err = run("lint", ".")
+    assert code == 2 and "bad.cu:6" in out and "huge.cu" in err
+
+
+def test_directories_standard_input_and_files_without_shared_memory() -> None:
+    write("a/bad.cu", BAD)
+    write("a/b/kernel.cuh", BAD)
+    write("a/.hidden/bad.cu", BAD)
+    write("a/plain.cpp", BAD)
+    write("a/empty.cu", "int x;")
+    out = run("lint", "a")[1]
+    assert out.count("BC101") == 2 and "in 3 files" in out
+    code, out, _ = run("lint", "-", "--stdin-filename", "editor.cu", stdin=BAD)
+    assert code == 1 and out.startswith("editor.cu:6:")
+
+
+def test_several_processes_give_the_same_report() -> None:
+    for number in range(4):
+        write(f"k{number}.cu", BAD if number % 2 else GOOD)
+    assert run("lint", ".", "--jobs", "2") == run("lint", ".")
+
+
+def test_a_launch_in_another_file_counts() -> None:
+    write("kernel.cuh", "__global__ void k() { __shared__ float s[99][32]; s[threadIdx.x][0] = 0; }\n")
+    write("main.cu", '#include "kernel.cuh"\nvoid host() { k<<<1, 4>>>(); }\n')
+    assert "4-way" in run("lint", "kernel.cuh", "main.cu")[1]
+    assert "32-way" in run("lint", "kernel.cuh")[1]
+
+
+def test_macros_of_a_header_next_to_the_file_are_used() -> None:
+    write("sizes.h", "#define PITCH 33\n")
+    text = GOOD.replace("[33]", "[PITCH]")
+    write("k.cu", '#include "sizes.h"\n' + text)
+    assert run("lint", "k.cu")[0] == 0
+    write("k.cu", text)
+    assert "not analysed" in run("lint", "k.cu", "--all")[1]
+    assert run("lint", "k.cu", "--define", "PITCH=32")[0] == 1
+
+
+def test_select_ignore_and_min_excess() -> None:
+    write("bad.cu", BAD)
+    assert run("lint", "bad.cu", "--ignore", "BC1")[0] == 0
+    assert run("lint", "bad.cu", "--select", "bank-conflict")[0] == 1
+    assert run("lint", "bad.cu", "--min-excess", "31")[0] == 1
+    assert run("lint", "bad.cu", "--min-excess", "32")[0] == 0
+
+
+def test_all_lists_clean_and_unknown_accesses() -> None:
+    write("k.cu", example("BC901_bad.cu"))
+    code, out, _ = run("lint", "k.cu", "--all", "--select", "ALL")
+    assert code == 0
+    assert "clean: store line[threadIdx.x]" in out and "not analysed" in out and "1 not analysed" in out
+    rows = json.loads(run("lint", "k.cu", "--all", "--format", "json")[1])["accesses"]
+    names = ("path", "line", "col", "array", "op", "bytes_per_lane", "kernel", "block", "bind")
+    names += ("wavefronts", "ideal", "excess", "ways", "basis")
+    assert all(set(names) <= row.keys() for row in rows)
+    assert [row["wavefronts"] is None for row in rows] == [bool(row["reason"]) for row in rows]
+
+
+# Suppression
+
+
+def test_suppressions_cover_their_line_or_the_next() -> None:
+    line = "  out[threadIdx.y * n + threadIdx.x] = tile[threadIdx.x][threadIdx.y];"
+    same = BAD.replace(line, line + "  // bankcheck: ignore[BC101] it is small")
+    above = BAD.replace(line, "  /* bankcheck: ignore[BC101, BC102] */\n" + line)
+    assert codes(same.replace("  // a column", "")) == []
+    (finding,) = [f for f in lint(same).findings if f.code == "BC101"]
+    assert finding.suppressed is not None and "it is small" in finding.suppressed
+    assert codes(above) == ["BC900@6"]  # BC102 is not there
+
+
+def test_a_suppression_needs_a_known_code_and_a_finding() -> None:
+    body = "__shared__ float s[64]; s[threadIdx.x] = 0;  // bankcheck: ignore{}"
+    for comment in ("[BC101]", "[BC999]", "", "[]"):
+        assert codes(kernel(body.format(comment))) == ["BC900@3"]
+    assert codes(kernel('const char* s = "// bankcheck: ignore[BC101]";')) == []
+
+
+def test_directives_that_make_no_sense_are_reported() -> None:
+    text = "// bankcheck: block=0\n__global__ void k() { __shared__ float s[64]; s[threadIdx.x] = 0; }\n"
+    assert codes(text) == ["BC900@1"]
+    assert codes(text.replace("block=0", "blok 32")) == ["BC900@1"]
+    assert codes(text.replace("block=0", "block=32 N=4")) == ["BC900@1"]
+    assert codes(text.replace("block=0", "block=32 n=4").replace("k()", "k(int n)")) == []
+
+
+# Configuration
+
+
+def test_configuration_files() -> None:
+    write("src/bad.cu", BAD)
+    write("pyproject.toml", '[tool.bankcheck]\nignore = ["BC101"]\n')
+    assert run("lint", "src")[0] == 0
+    write("src/bankcheck.toml", 'select = ["BC101"]\n')
+    assert run("lint", "src")[0] == 1
+    write("src/bankcheck.toml", '[per-file-ignores]\n"bad.cu" = ["BC1"]\n')
+    assert run("lint", "src")[0] == 0
+    write("src/bankcheck.toml", 'exclude = ["bad.cu"]\n')
+    assert "0 files" in run("lint", "src")[1]
+
+
+def test_configured_block_and_macros() -> None:
+    write("k.cu", "__global__ void k() { __shared__ float s[99][P]; s[threadIdx.x][0] = 0; }\n")
+    write("bankcheck.toml", "block = [8, 2]\n[define]\nP = 32\n")
+    (row,) = json.loads(run("lint", "k.cu", "--all", "--format", "json")[1])["accesses"]
+    assert (row["block"], row["wavefronts"], row["basis"]) == ([8, 2, 1], 8, "computed")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["unknown = 1", "select = 'BC101'", 'select = ["BC777"]', "min-excess = 0", "block = [0]", "block = [1, 2, 3, 4]",
+     'arch = "sm_60"', "define = 3", "not toml", '[per-file-ignores]\n"a" = "BC101"'],
+)  # fmt: skip
+def test_what_is_not_known_in_a_configuration_is_an_error(text: str) -> None:
+    write("bankcheck.toml", text)
+    write("good.cu", GOOD)
+    with pytest.raises(BankcheckError):
+        run("lint", "good.cu")
+
+
+# Baseline
+
+
+def test_a_baseline_lets_only_new_findings_count() -> None:
+    write("bad.cu", BAD)
+    assert run("lint", "--write-baseline", "known.json")[0] == 0
+    code, out, _ = run("lint", "--baseline", "known.json")
+    assert code == 0 and "0 findings (1 in the baseline)" in out
+    write("bad.cu", "// moved down\n\n" + BAD)
+    assert run("lint", "--baseline", "known.json")[0] == 0
+    write("worse.cu", BAD)
+    code, out, _ = run("lint", "--baseline", "known.json")
+    assert code == 1 and out.startswith("worse.cu:6")
+
+
+def test_a_file_that_is_no_baseline_is_an_error() -> None:
+    write("bad.cu", BAD)
+    for text in ("{", "[]", '{"schema": 2, "findings": []}'):
+        write("known.json", text)
+        with pytest.raises(BankcheckError):
+            run("lint", "--baseline", "known.json")
+    with pytest.raises(BankcheckError, match="cannot read"):
+        run("lint", "--baseline", "nowhere.json")
+
+
+# Explain
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_every_rule_can_be_explained(rule) -> None:
+    out = run("explain", rule.code.lower())[1]
+    assert out.startswith(f"{rule.code} {rule.slug}") and "Bad:" in out and "Good:" in out
+    assert run("explain", rule.slug)[1] == out
+    assert rule.code in run("explain")[1]
+
+
+def test_an_unknown_rule_cannot() -> None:
+    with pytest.raises(BankcheckError, match="no rule"):
+        run("explain", "BC000")
+
+
+def test_lint_loads_nothing_heavy() -> None:
+    import subprocess
+    import sys
+
+    root = Path(__file__).parents[2]
+    code = (
+        "import sys; sys.argv = ['bankcheck', 'lint', sys.argv[1]]\nfrom bankcheck.cli import main\n"
+        "try: main()\nfinally:\n    loaded = {m.split('.')[0] for m in sys.modules}\n"
+        "    print(sorted(loaded & {'sympy', 'numpy', 'rich', 'cupy'}))"
+    )
+    path = write("good.cu", GOOD).resolve()
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd=root, check=False
+    )
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr

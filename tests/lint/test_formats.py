@@ -1,0 +1,103 @@
+"""Every format on the same two hand-made findings, and SARIF against the parts of its schema that are used."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from bankcheck.lint.findings import AccessRow, FileResult, Finding, Label, Place, Summary, with_fingerprints
+from bankcheck.report import lint_github, lint_json, lint_sarif, lint_text
+from tests.lint.sarif_schema import SCHEMA
+
+PLACE = Place("src/tile.cu", 6, 14, 6, 25)
+DECLARED = Label(Place("src/tile.cu", 3, 20, 3, 32), "'tile' is declared here")
+FINDINGS = with_fingerprints(
+    [
+        Finding("BC101", "warning", "32-way bank conflict: 100% of it", PLACE, "transpose", "assumed", "tile", {"i": 0},
+                32, 1, 32, ("blocks of 256 threads",), (DECLARED,),
+                "pad its rows: float tile[32][33]", "  out[i] = tile[x][y];\t// column"),
+        Finding("BC401", "error", "this barrier, reached by\nsome: bad", Place("src/a,b:c.cu", 9, 5, 10, 2), "k",
+                source_line="    __syncthreads();"),
+    ]
+)  # fmt: skip
+ROWS = (
+    AccessRow(
+        PLACE, "tile", "load", "tile[x][y]", 4, "transpose", (32, 8, 1), {"i": 0}, 0, 32, 1, 32, "computed", "", ()
+    ),
+    AccessRow(
+        PLACE, "tile", "load", "tile[a[x]]", 4, "transpose", (32, 8, 1), {}, None, None, None, None, None, "data", ()
+    ),
+)
+RESULTS = [
+    FileResult("src/tile.cu", tuple(FINDINGS), ROWS, Summary(3, 1, 1)),
+    FileResult("src/broken.cu", failure="cannot be read"),
+]
+
+
+@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize("frames", [False, True])
+def test_text(golden, everything: bool, frames: bool) -> None:
+    name = f"lint/formats{'_all' * everything}{'_frames' * frames}.txt"
+    golden(name, lint_text.render(RESULTS, everything=everything, frames=frames) + "\n")
+
+
+def test_json(golden) -> None:
+    text = lint_json.render(RESULTS, everything=True)
+    golden("lint/formats.json", text + "\n")
+    data = json.loads(text)
+    assert data["schema"] == 1 and len(data["findings"]) == 2
+    unknown = data["accesses"][1]
+    assert unknown["wavefronts"] is unknown["excess"] is None and unknown["reason"] == "data"
+    assert json.loads(lint_json.render(RESULTS, everything=False))["accesses"] == data["accesses"][:1]
+
+
+def test_github_escapes_what_its_syntax_needs(golden) -> None:
+    text = lint_github.render(RESULTS)
+    golden("lint/formats.github", text + "\n")
+    assert len(text.splitlines()) == 2
+    assert "100%25" in text and "file=src/a%2Cb%3Ac.cu" in text
+    assert "col=" not in text.splitlines()[0] or "endLine=6" in text.splitlines()[0]
+
+
+def test_sarif(golden) -> None:
+    text = lint_sarif.render(RESULTS)
+    golden("lint/formats.sarif", text + "\n")
+    jsonschema.validate(json.loads(text), SCHEMA)
+
+
+def test_sarif_paths_are_relative_and_fingerprints_differ() -> None:
+    run = json.loads(lint_sarif.render(RESULTS))["runs"][0]
+    uris = [r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in run["results"]]
+    assert all(not uri.startswith(("/", "file:")) for uri in uris)
+    prints = [r["partialFingerprints"]["bankcheck/v1"] for r in run["results"]]
+    assert len(set(prints)) == len(prints)
+    rules = run["tool"]["driver"]["rules"]
+    assert all(rules[r["ruleIndex"]]["id"] == r["ruleId"] for r in run["results"])
+
+
+def test_the_schema_check_can_fail() -> None:
+    data = json.loads(lint_sarif.render(RESULTS))
+    data["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] = 0
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data, SCHEMA)
+    data = json.loads(lint_sarif.render(RESULTS))
+    data["runs"][0]["results"][0]["unheardOf"] = 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data, SCHEMA)
+
+
+def test_fingerprints_survive_edits_elsewhere_and_tell_twins_apart() -> None:
+    one = Finding("BC101", "warning", "m", PLACE, source_line="a[i] + a[i];")
+    twin = Finding("BC101", "warning", "m", Place("src/tile.cu", 6, 30, 6, 40), source_line="a[i] + a[i];")
+    moved = Finding("BC101", "warning", "m", Place("src/tile.cu", 90, 14, 90, 25), source_line="   a[i] +   a[i];")
+    first, second = (f.fingerprint for f in with_fingerprints([one, twin]))
+    assert first != second
+    assert with_fingerprints([moved])[0].fingerprint == first
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    evil = Finding("BC101", "warning", "\x1b[2Jgone", Place("a\x1b]0;x\x07.cu", 1, 1, 1, 2), source_line="\x1b[31m")
+    text = lint_text.render([FileResult("a.cu", (evil,))], everything=True, frames=True)
+    assert "\x1b[2J" not in text and "\x1b]" not in text and "\x07" not in text

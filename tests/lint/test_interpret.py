@@ -1,0 +1,232 @@
+"""What the interpreter resolves, and where it stops: each test states counts that can be checked by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lint.helpers import counts, kernel, lint, rows
+
+T32 = "__shared__ float t[32][32];"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("__shared__ float s[1024]; s[threadIdx.x * 2] = 0;", 2),
+        ("__shared__ float s[1024]; int i = threadIdx.x; i *= 4; s[i] = 0;", 4),
+        ("__shared__ float s[1024]; const int i = threadIdx.x << 3; float* p = s; p += i; *p = 0;", 8),
+        ("__shared__ float s[1024]; float* p = s + 4; p[threadIdx.x * 16] = 0;", 16),
+        (f"{T32} t[threadIdx.x][3] = 0;", 32),
+        (f"{T32} float* row = t[threadIdx.x]; row[3] = 0;", 32),
+        (f"{T32} float (*p)[32] = t; p[threadIdx.x][0] = 0;", 32),
+        (f"{T32} float (*p)[33] = (float (*)[33])t; p[threadIdx.x % 31][0] = 0;", 1),
+        (f"{T32} auto& u = t; u[threadIdx.x][1] = 0;", 32),
+        ("extern __shared__ float d[]; float* b = d + 100; b[threadIdx.x * 2] = 0;", 2),
+        ("__shared__ float4 s[64]; s[threadIdx.x] = make_float4(0, 0, 0, 0);", 4),
+        ("__shared__ float s[256]; ((float2*)s)[threadIdx.x] = make_float2(0, 0);", 2),
+        ("__shared__ float s[1024]; int i = threadIdx.x; if (i > 3) i = i * 2; s[i] = 0;", 2),
+        ("__shared__ float s[64]; if (threadIdx.x < 16) s[threadIdx.x * 2] = 0;", 1),
+        ("__shared__ float s[64]; if (threadIdx.x % 2 == 0) s[threadIdx.x * 2] = 0;", 1 + 1),
+        ("__shared__ float s[64]; s[threadIdx.x < 16 ? threadIdx.x : 16 + threadIdx.x] = 0;", 1 + 1),
+        ("__shared__ float s[64]; unsigned i = threadIdx.x; do { i += 1; } while (0); s[i] = 0;", 1),
+        ("__shared__ int s[64]; atomicAdd(&s[threadIdx.x / 2], 1);", 2),
+        ("__shared__ int s[64]; atomicCAS(&s[threadIdx.x], 0, 1);", 2),
+        ("__shared__ double s[64]; s[threadIdx.x] = 0;", 2),
+        ("__shared__ char s[64]; s[threadIdx.x] = 0;", 1),
+        ("enum { P = 8 }; __shared__ float s[1024]; s[threadIdx.x * P] = 0;", 8),
+        ("typedef float real; __shared__ real s[1024]; s[threadIdx.x * 4] = 0;", 4),
+        ("struct V { float a, b, c, d; }; __shared__ V s[32]; s[threadIdx.x].c = 0;", 4),
+    ],
+)
+def test_one_access(body: str, expected: int) -> None:
+    assert counts(body)[-1][1] == expected
+
+
+def test_macros_have_c_precedence_and_calls_are_executed() -> None:
+    text = """
+        #define N 1+1
+        #define AT(i) s[(i) * N]
+        __device__ __forceinline__ int twice(int i) { if (i < 0) return 0; return i * 2; }
+        template <int K> __device__ int times(int i) { return i * K; }
+        __device__ void put(float* p, int i) { p[i] = 0; }
+        // bankcheck: block=32
+        __global__ void k() {
+          __shared__ float s[2048];
+          AT(threadIdx.x) = 0;
+          s[twice(threadIdx.x)] = 0;
+          s[times<4>(threadIdx.x)] = 0;
+          put(s + 1, 8 * threadIdx.x);
+        }
+        """
+    assert [row.wavefronts for row in lint(text).rows] == [1, 2, 4, 8]
+
+
+def test_template_arguments_come_from_instances_and_launches() -> None:
+    text = """
+        template <int P, typename T> __global__ void k() {
+          __shared__ T s[4096];
+          s[threadIdx.x * P] = 0;
+        }
+        template __global__ void k<4, float>();
+        void host() { const int threads = 64; k<8, double><<<1, threads>>>(); }
+        """
+    found = {(tuple(row.bind.items()), row.bytes_per_lane, row.block[0], row.wavefronts) for row in lint(text).rows}
+    assert found == {((("P", 8),), 8, 64, 16)}
+
+
+@pytest.mark.parametrize(
+    ("launch", "block"),
+    [
+        ("k<<<1, 64>>>(0);", (64, 1, 1)),
+        ("dim3 b(16, 16); k<<<1, b>>>(0);", (16, 16, 1)),
+        ("const int n = 8; dim3 b = dim3(n, n, 4); k<<<1, b>>>(0);", (8, 8, 4)),
+        ("k<<<1, dim3(4, 4, 4)>>>(0);", (4, 4, 4)),
+        ("dim3 b(THREADS); k<<<1, b>>>(0);", (128, 1, 1)),
+    ],
+)
+def test_blocks_from_launches(launch: str, block: tuple[int, int, int]) -> None:
+    text = f"""
+        #define THREADS 128
+        __global__ void k(float* g) {{ __shared__ float s[1024]; s[threadIdx.x] = 0; }}
+        void host() {{ {launch} }}
+        """
+    assert {row.block for row in lint(text).rows} == {block}
+
+
+def test_a_directive_beats_a_launch_and_an_assumption_is_stated() -> None:
+    text = "__global__ void k() { __shared__ float s[64]; s[threadIdx.x * 2] = 0; }\n"
+    (finding,) = lint(text).findings
+    assert finding.basis == "assumed" and "no launch is known" in finding.assumptions[0]
+    launched = text + "void host() { k<<<1, 16>>>(); }\n"
+    assert lint(launched).findings == ()
+    (finding,) = lint("// bankcheck: block=32\n" + launched).findings
+    assert finding.basis == "computed"
+    bounded = text.replace("void k", "__launch_bounds__(16) void k")
+    assert lint(bounded).findings == ()
+
+
+def test_each_launch_is_judged() -> None:
+    text = """
+        __global__ void k() { __shared__ float s[32][32]; s[threadIdx.x][threadIdx.y] = 0; }
+        void host() { k<<<1, dim3(32, 2)>>>(); k<<<1, dim3(1, 32)>>>(); }
+        """
+    assert {(row.block[:2], row.wavefronts) for row in lint(text).rows} == {((32, 2), 32), ((1, 32), 1)}
+
+
+def test_a_loop_is_one_access_for_all_iterations() -> None:
+    (row,) = rows("__shared__ float s[4096]; for (int i = 0; i < 64; i += 2) s[threadIdx.x * 2 + i] = 0;")
+    assert (row.wavefronts, dict(row.bind)) == (2, {"i": 0})
+    (row,) = rows("extern __shared__ float s[]; for (int i = 0; i < n; ++i) s[threadIdx.x + i * 32] = 0;")
+    assert (row.wavefronts, row.basis) == (1, "proved")
+
+
+def test_stepped_pointers_and_second_variables_of_a_loop() -> None:
+    body = "__shared__ float s[4096]; float* p = s + threadIdx.x * 4; int j = 0;"
+    found = rows(body + " for (int i = 0; i < 8; ++i) { *p = 0; p += 1; s[j + threadIdx.x] = 0; j += 32; }")
+    assert [row.wavefronts for row in found] == [4, 1]
+
+
+def test_halving_loops_are_followed_step_by_step() -> None:
+    body = """
+        __shared__ float s[256]; int t = threadIdx.x;
+        for (int d = 1; d < 128; d *= 2) { if (t < 128 / d) s[t * 2 * d] += 1; __syncthreads(); }
+        """
+    found = {dict(row.bind)["d"]: row.wavefronts for row in rows(body, "128") if row.op == "load"}
+    assert found == {1: 2, 2: 4, 4: 8, 8: 8, 16: 8, 32: 4, 64: 2}
+
+
+def test_a_bound_on_the_thread_is_counted_for_every_mask() -> None:
+    found = rows("__shared__ float s[64]; if (threadIdx.x < n) s[threadIdx.x * 2] = 0;")
+    assert [(row.wavefronts, row.basis) for row in found] == [(2, "proved"), (1, "proved")]
+
+
+def test_partial_warps_and_rows_that_span_warps() -> None:
+    assert counts("__shared__ float s[7][7]; s[threadIdx.y][threadIdx.x] = 0;", "7,7")[-1][1] == 1
+    assert counts("__shared__ float s[8][33]; s[threadIdx.y][threadIdx.x] = 0;", "8,8")[-1][1] == 4
+    assert counts("__shared__ float s[8][40]; s[threadIdx.y][threadIdx.x] = 0;", "8,8")[-1][1] == 1
+    assert counts("__shared__ float s[8][32]; s[threadIdx.y][threadIdx.x] = 0;", "8,8")[-1][1] == 4
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("__shared__ float s[64]; int i = ((const int*)g)[threadIdx.x]; s[i] = 0;", "data in 'g'"),
+        ("__shared__ float s[64]; s[unknown_function(threadIdx.x)] = 0;", "unknown_function"),
+        ("__shared__ float s[64]; s[NOT_DEFINED * threadIdx.x] = 0;", "NOT_DEFINED"),
+        ("__shared__ Strange s[64]; s[threadIdx.x] = 0;", "Strange"),
+        ("__shared__ float s[64]; fill_somewhere(s, 64);", "fill_somewhere"),
+        ("__shared__ float s[64]; int i = 0; take(i); s[i + threadIdx.x * 2] = 0;", "take"),
+        ("__shared__ float s[64]; int i = threadIdx.x; while (g[i] > 0) i = i * 3 + 1; s[i] = 0;", "i"),
+    ],
+)
+def test_unknown_is_said_and_never_clean(body: str, why: str) -> None:
+    result = lint(kernel(body))
+    unknown = [row for row in result.rows if row.wavefronts is None]
+    assert unknown and any(why in row.reason for row in unknown), [row.reason for row in result.rows]
+    assert result.summary.unknown >= 1
+
+
+def test_an_access_in_code_that_is_not_followed_is_listed() -> None:
+    result = lint(kernel("__shared__ float s[64]; auto f = [&](int i) { s[i * 2] = 0; }; f(threadIdx.x);"))
+    assert result.summary.unknown == 1
+
+
+def test_unknown_bins_that_are_whole_rows_of_banks_are_clean() -> None:
+    body = "__shared__ int h[64 * 32]; int bin = ((const int*)g)[threadIdx.x]; h[bin * 32 + threadIdx.x] = 1;"
+    assert counts(body) == [("h[bin * 32 + threadIdx.x]", 1)]
+
+
+def test_a_value_that_is_the_same_for_all_lanes_may_stay_unknown() -> None:
+    body = "__shared__ int h[4096]; int at = ((const int*)g)[blockIdx.x]; h[at + threadIdx.x] = 1;"
+    assert counts(body) == [("h[at + threadIdx.x]", 1)]
+    body = "__shared__ int h[4096]; int by = ((const int*)g)[blockIdx.x]; h[by * threadIdx.x] = 1;"
+    assert counts(body)[-1][1] is None
+
+
+def test_loop_data_is_not_taken_for_uniform() -> None:
+    body = """
+        __shared__ int h[256];
+        for (int i = threadIdx.x; i < n; i += blockDim.x) { int bin = ((const int*)g)[i]; atomicAdd(&h[bin], 1); }
+        """
+    assert counts(body)[-1] == ("h[bin]", None)
+
+
+def test_code_that_never_runs_is_no_access() -> None:
+    assert counts("__shared__ float s[64]; if (false) s[threadIdx.x * 2] = 0; s[threadIdx.x] = 0;") == [
+        ("s[threadIdx.x]", 1)
+    ]
+    assert counts("__shared__ float s[64]; for (int i = 0; i < 0; ++i) s[threadIdx.x * 2] = 0;") == []
+
+
+def test_wrappers_around_inline_assembly() -> None:
+    text = """
+        __device__ __forceinline__ unsigned smem(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+        __device__ void ldsm(unsigned (&r)[4], const void* p) {
+          asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                       : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(smem(p)));
+        }
+        // bankcheck: block=32
+        __global__ void k(const float* g) {
+          __shared__ __align__(16) unsigned short t[16][64];
+          unsigned r[4];
+          ldsm(r, &t[threadIdx.x % 16][threadIdx.x / 16 * 8]);
+          unsigned at = smem(t) + threadIdx.x * 32;
+          asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" :: "r"(at), "l"(g));
+          asm volatile("st.shared.v4.f32 [%0 + 16], {%1, %1, %1, %1};" :: "r"(at), "f"(0.f));
+        }
+        """
+    assert [(row.op, row.wavefronts) for row in lint(text).rows] == [
+        ("ldmatrix.x4", 32),
+        ("cp.async.ca", 8),
+        ("store", 8),
+    ]
+
+
+def test_members_of_one_vector_are_one_access() -> None:
+    body = "__shared__ float4 s[64]; int t = threadIdx.x; float a = s[t].x + s[t].y; o[t] = a + s[t].w;"
+    assert [(row.expression, row.bytes_per_lane) for row in rows(body)] == [("s[t]", 8), ("s[t].w", 4)]
+
+
+def test_an_index_with_side_effects_is_evaluated_once() -> None:
+    body = "__shared__ int s[256]; int t = threadIdx.x, i = t; s[i++] += 1; s[i++ * 2] = 0; s[(i - 2 - t) * t] = 0;"
+    assert [row.wavefronts for row in rows(body)] == [1, 1, 2, 1]

@@ -1,0 +1,80 @@
+"""Every rule fires on its bad example, and on none of the near misses."""
+
+from __future__ import annotations
+
+import pytest
+
+from bankcheck.commands.explain import example
+from bankcheck.lint.rules import RULES, Rule
+from tests.lint.helpers import EVERYTHING, codes, kernel, lint
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_the_bad_example_is_reported_and_the_good_one_is_not(rule: Rule) -> None:
+    bad = lint(example(rule.bad), EVERYTHING)
+    assert rule.code in {f.code for f in bad.findings if f.active}
+    good = lint(example(rule.good))
+    assert [f for f in good.findings if f.active] == []
+    assert rule.code not in {f.code for f in lint(example(rule.good), EVERYTHING).findings if f.active}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_what_a_rule_says_about_its_bad_example(rule: Rule, golden) -> None:
+    text = ""
+    for f in lint(example(rule.bad), EVERYTHING).findings:
+        if f.code == rule.code:
+            text += f"{f.place.line}:{f.place.column} {f.code} [{f.basis}] {f.message}\n"
+            text += f"  fix: {f.hint}\n" if f.hint else ""
+    golden(f"lint/{rule.code}.txt", text)
+
+
+def test_codes_are_unique_and_every_rule_is_documented() -> None:
+    assert len({rule.code for rule in RULES}) == len({rule.slug for rule in RULES}) == len(RULES)
+    assert all(rule.summary.endswith(".") and rule.why for rule in RULES)
+
+
+def test_a_fix_is_not_offered_if_another_access_would_fault() -> None:
+    """Padding by one float would misalign the float4 store: four are offered."""
+    text = kernel(
+        """
+        __shared__ __align__(16) float t[32][32];
+        *(float4*)&t[threadIdx.x][0] = *(const float4*)g;
+        __syncthreads();
+        o[threadIdx.x] = t[threadIdx.x][5];
+        """
+    )
+    hints = {f.hint for f in lint(text).findings if f.code == "BC101"}
+    assert any("t[32][36]" in hint for hint in hints)
+    assert not any("t[32][33]" in hint for hint in hints)
+
+
+def test_swizzles_on_both_sides_or_neither_are_fine() -> None:
+    body = "__shared__ float t[32][32]; int x = threadIdx.x, y = threadIdx.y;\n"
+    body += "t[y][x] = g[x];\n__syncthreads();\no[x] = t[y][x];"
+    assert codes(kernel(body, "32,32")) == []
+    # A butterfly's XOR with one uniform value is no swizzle.
+    body = "__shared__ float t[64]; int x = threadIdx.x;\nt[x] = g[x];\n__syncthreads();\no[x] = t[x ^ 1];"
+    assert codes(kernel(body, "64")) == []
+
+
+def test_barriers_in_uniform_branches_and_after_returns_are_fine() -> None:
+    assert codes(kernel("__shared__ float t[64]; t[threadIdx.x] = 0; if (n > 3) __syncthreads();", "64")) == []
+    assert codes(kernel("__shared__ float t[64]; if (threadIdx.x > 40) return; __syncthreads();", "64")) == []
+    assert codes(kernel("__shared__ float t[64]; if (threadIdx.x > 40) __syncthreads();", "64")) == ["BC401@3"]
+
+
+def test_races_need_two_threads_and_no_barrier() -> None:
+    head = "__shared__ float t[64]; int i = threadIdx.x;\nt[i] = g[i];\n"
+    assert codes(kernel(head + "o[i] = t[i];", "64")) == []
+    assert codes(kernel(head + "o[i] = t[63 - i];", "64")) == ["BC402@5"]
+    assert codes(kernel(head + "__syncwarp();\no[i] = t[i ^ 1];", "64")) == []
+    assert codes(kernel(head + "__syncwarp();\no[i] = t[i ^ 32];", "64")) == ["BC402@6"]
+    volatile = "volatile " + head
+    assert codes(kernel(volatile + "o[i] = t[i ^ 1];", "64")) == []
+
+
+def test_a_barrier_in_a_loop_that_cannot_be_unrolled_still_counts() -> None:
+    head = "__shared__ float t[2048]; int i = threadIdx.x, b = 0;\nt[i] = 0;\n"
+    loop = "for (int j = 0; j < n; ++j) { t[b * 1024 + i] = g[j]; b ^= 1; __syncthreads(); }\n"
+    assert codes(kernel(head + loop + "o[i] = t[63 - i];", "64")) == []
+    assert codes(kernel(head + "if (i < 32) { " + loop + "}", "64")) == ["BC401@5"]
