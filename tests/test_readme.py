@@ -41,3 +41,11 @@ def test_python_block() -> None:
             assert str(eval(expression, names)) == value.strip(), line
         else:
             exec(line, names)
+
+
+def test_the_rule_table_is_the_rules() -> None:
+    from bankcheck.lint.rules import RULES
+
+    text = README.read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| BC")]
+    assert rows == [f"| {rule.code} | {rule.slug} | {rule.summary} |" for rule in RULES]
