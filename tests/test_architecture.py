@@ -42,6 +42,7 @@ LIBRARIES = {
     "tree_sitter": {"syntax"},
     "tree_sitter_cuda": {"syntax"},
     "sympy": {"algebra"},
+    "rich": {"report.terminal"},
     "cupy": {"verify.device"},
     "numpy": {"compiled"},
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from importlib.resources import files
 
 import click
 
 from bankcheck.errors import BankcheckError
-from bankcheck.lint.rules import BY_CODE, RULES, Rule
+from bankcheck.lint.rules import BY_CODE, RULES
+from bankcheck.report.style import is_terminal
 
 
 @click.command("explain")
@@ -24,18 +26,17 @@ def command(code: str | None) -> None:
     found = BY_CODE.get(code.upper()) or next((rule for rule in RULES if rule.slug == code), None)
     if found is None:
         raise BankcheckError(f"'{code[:40]}' is no rule; 'bankcheck explain' lists them")
-    click.echo(explain(found))
+    title = f"{found.code} {found.slug} ({found.severity})"
+    paragraphs = [found.summary, found.why]
+    listings = [(head, text) for head, name in (("Bad:", found.bad), ("Good:", found.good)) if (text := example(name))]
+    ignore = f"Suppress one finding with '// bankcheck: ignore[{found.code}] reason' on its line or the line above."
+    if is_terminal():
+        from bankcheck.report.terminal import show_page  # imports rich
 
-
-def explain(rule: Rule) -> str:
-    """The page for one rule."""
-    parts = [f"{rule.code} {rule.slug} ({rule.severity})", rule.summary, rule.why]
-    for title, name in (("Bad:", rule.bad), ("Good:", rule.good)):
-        text = example(name)
-        if text:
-            parts.append(title + "\n\n" + "\n".join(f"    {line}".rstrip() for line in text.splitlines()))
-    parts.append(f"Suppress one finding with '// bankcheck: ignore[{rule.code}] reason' on its line or the line above.")
-    return "\n\n".join(parts)
+        show_page(title, [*paragraphs, ignore], listings)
+        return
+    indented = [f"{head}\n\n{textwrap.indent(text.rstrip(), '    ')}" for head, text in listings]
+    click.echo("\n\n".join([title, *paragraphs, *indented, ignore]))
 
 
 def example(name: str) -> str:

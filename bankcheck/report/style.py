@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import click
+
+
+def is_terminal() -> bool:
+    """Whether standard output is a terminal that wants colour (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def plural(count: int, unit: str, units: str = "") -> str:
