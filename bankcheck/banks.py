@@ -52,12 +52,12 @@ class Traffic:
         """What Nsight Compute prints per instruction: its model differs from its own counter on some wide loads."""
         if self.wavefronts is None or not self.rule.merged_groups:
             return self.wavefronts
-        return _nsight(_units(self.rule, self.addresses), self.rule)
+        return _nsight(_first_words(self.rule, self.addresses), self.rule)
 
     @property
     def row_passes(self) -> int | None:
         """cp.async.cg: the longest queue of 128-byte row writes, for an array at a multiple of 512 B; else None."""
-        return _row_passes(_units(self.rule, self.addresses)) if self.rule.row_writes else None
+        return _row_passes(_first_words(self.rule, self.addresses)) if self.rule.row_writes else None
 
     @property
     def reason(self) -> str:
@@ -104,61 +104,66 @@ def count_wavefronts(instruction: str | Rule, addresses: Addresses) -> Traffic:
     if not 1 <= len(addresses) <= WARP_LANES:
         raise BankcheckError(f"a warp has {WARP_LANES} lanes, not {len(addresses)} addresses")
     width = rule.bytes_per_lane
-    units = _units(rule, addresses)
-    period = ROW_BYTES // max(width, WORD_BYTES)
-    by_lane = rule.counts == "lanes"
-
-    merged = bool(rule.merged_groups) and _pair_condition(units)
-    groups = rule.merged_groups if merged else rule.groups
-    total, ways = _serve(units, groups, period, by_lane)
-    wavefronts = total * rule.multiplier
-    active = len(units) - units.count(None)
-    ideal = rule.matrices or min(wavefronts, -(active * width // -ROW_BYTES) * rule.multiplier)
+    words = _first_words(rule, addresses)
+    merged = bool(rule.merged_groups) and _pair_condition(words)
+    total, ways = _serve(words, rule.merged_groups if merged else rule.groups, rule)
     if rule.loop:
         return Traffic(rule, tuple(addresses), None, None, ways, merged)
+    wavefronts = total * rule.multiplier
+    active = len(words) - words.count(None)
+    ideal = rule.matrices or min(wavefronts, -(active * width // -ROW_BYTES) * rule.multiplier)
     return Traffic(rule, tuple(addresses), wavefronts, ideal, ways, merged)
 
 
-def _units(rule: Rule, addresses: Addresses) -> list[int | None]:
-    """Each lane's address in units of its access width (at least a word); None where it takes no part."""
+def _first_words(rule: Rule, addresses: Addresses) -> list[int | None]:
+    """The byte address of the first word that each lane wants; None where it takes no part."""
     width = rule.bytes_per_lane
-    unit_bytes = max(width, WORD_BYTES)
-    if rule.matrices:
-        addresses = addresses[: 8 * rule.matrices]
-    units: list[int | None]
-    try:
-        bits = reduce(or_, addresses)
-        units = [address // unit_bytes for address in addresses]  # type: ignore[operator]
-    except TypeError:  # None, an inactive lane, has no bits
-        bits = reduce(or_, [address for address in addresses if address is not None], 0)
-        units = [None if address is None else address // unit_bytes for address in addresses]
-    if bits & (width - 1):  # type: ignore[operator]
-        lane, at = next((lane, at) for lane, at in enumerate(addresses) if at is not None and at % width)
-        raise BankcheckError(
-            f"lane {lane} accesses byte {at}, which is not a multiple of {width}: "
-            f"{rule.instruction} would fault (misaligned address)"
-        )
-    return units
+    words = list(addresses[: 8 * rule.matrices] if rule.matrices else addresses)
+    if width > 1:
+        try:
+            bits = reduce(or_, words)
+        except TypeError:  # None, an inactive lane, has no bits
+            bits = reduce(or_, [at for at in words if at is not None], 0)
+        if bits is not None and bits & (width - 1):
+            lane, at = next((lane, at) for lane, at in enumerate(words) if at is not None and at % width)
+            raise BankcheckError(
+                f"lane {lane} accesses byte {at}, which is not a multiple of {width}: "
+                f"{rule.instruction} would fault (misaligned address)"
+            )
+    if width < WORD_BYTES:
+        words = [None if at is None else at - at % WORD_BYTES for at in words]
+    return words
 
 
-def _serve(units: list[int | None], groups: Groups, period: int, by_lane: bool) -> tuple[int, int]:
-    """(sum over the groups of the busiest bank's load, largest such load). A unit is one lane's width of words."""
+def _serve(words: list[int | None], groups: Groups, rule: Rule) -> tuple[int, int]:
+    """(sum over the groups of the busiest bank's load, largest such load).
+
+    An aligned access of 8 or 16 bytes loads its 2 or 4 banks alike, so they count as one wide bank.
+    """
+    wide = max(rule.bytes_per_lane, WORD_BYTES)
+    shift, mask = wide.bit_length() - 1, ROW_BYTES // wide - 1
+    by_lane = rule.counts == "lanes"
+    gaps = None in words
+    banks = [-1 if at is None else at >> shift & mask for at in words] if gaps else [at >> shift & mask for at in words]  # type: ignore[operator]
     total = ways = 0
     for lanes in groups:
-        group = units[lanes[0] : lanes[-1] + 1]
-        if None in group:
-            group = [unit for unit in group if unit is not None]
-        banks = [unit % period for unit in group]  # type: ignore[operator]
-        touched = set(banks)
-        load = 1 if banks else 0
-        if len(touched) < len(banks):  # two lanes meet in a bank: perhaps they want the same word
+        first, end = lanes[0], lanes[-1] + 1
+        group = banks[first:end]
+        if gaps:
+            group = [bank for bank in group if bank >= 0]
+        touched = set(group)
+        load = len(group)
+        if len(touched) == load:
+            load = load and 1
+        else:  # two lanes meet in a bank: perhaps they want the same word
             if not by_lane:
-                banks = [unit % period for unit in set(group)]  # type: ignore[operator]
-            if len(touched) == 1:
-                load = len(banks)
-            elif len(touched) < len(banks):
+                group = [at >> shift & mask for at in set(words[first:end]) if at is not None]
+                load = len(group)
+            if len(touched) == load:
+                load = 1
+            elif len(touched) > 1:
                 loads = dict.fromkeys(touched, 0)
-                for bank in banks:
+                for bank in group:
                     loads[bank] += 1
                 load = max(loads.values())
         total += load
@@ -167,11 +172,11 @@ def _serve(units: list[int | None], groups: Groups, period: int, by_lane: bool) 
     return total, ways
 
 
-def _pair_condition(units: list[int | None]) -> bool:
+def _pair_condition(words: list[int | None]) -> bool:
     """Lanes i and i^1 agree (same address, or one inactive) for every i; or lanes i and i^2 do."""
-    if len(units) % 4:
-        units = units + [None] * (-len(units) % 4)
-    return _agree(units[0::2], units[1::2]) or (_agree(units[0::4], units[2::4]) and _agree(units[1::4], units[3::4]))
+    if len(words) % 4:
+        words = words + [None] * (-len(words) % 4)
+    return _agree(words[0::2], words[1::2]) or (_agree(words[0::4], words[2::4]) and _agree(words[1::4], words[3::4]))
 
 
 def _agree(one: list[int | None], other: list[int | None]) -> bool:
@@ -182,23 +187,21 @@ def _agree(one: list[int | None], other: list[int | None]) -> bool:
     )
 
 
-def _nsight(units: list[int | None], rule: Rule) -> int:
+def _nsight(words: list[int | None], rule: Rule) -> int:
     """Nsight Compute's per-instruction count: it merges a pair of groups only where the merged one is conflict-free."""
     total = 0
-    period = ROW_BYTES // rule.bytes_per_lane
     for lanes in rule.merged_groups:
-        cost, ways = _serve(units, (lanes,), period, False)
-        if ways > 1 or not _pair_condition(units[lanes[0] : lanes[-1] + 1]):
-            cost, _ = _serve(units, tuple(group for group in rule.groups if group[0] in lanes), period, False)
+        cost, ways = _serve(words, (lanes,), rule)
+        if ways > 1 or not _pair_condition(words[lanes[0] : lanes[-1] + 1]):
+            cost, _ = _serve(words, tuple(group for group in rule.groups if group[0] in lanes), rule)
         total += cost
     return total
 
 
-def _row_passes(units: list[int | None]) -> int:
+def _row_passes(words: list[int | None]) -> int:
     """cp.async.cg: every (group of 8 lanes, 128-byte row) is one row write; rows equal mod 4 queue up."""
     queues = [0] * ROW_QUEUES
     for start in range(0, WARP_LANES, 8):
-        rows = {unit // (ROW_BYTES // 16) for unit in units[start : start + 8] if unit is not None}
-        for row in rows:
+        for row in {at // ROW_BYTES for at in words[start : start + 8] if at is not None}:
             queues[row % ROW_QUEUES] += 1
     return max(queues)
