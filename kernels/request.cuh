@@ -1,7 +1,7 @@
 // What every request kernel shares: one warp-wide request, made once for its data and many times for its cost.
 //
-// Each block takes one address pattern. It fills shared memory with tags through the writer's map, lets warp 0 make
-// the request once and hands back the registers and the shared memory it left; then 8 warps make the same request
+// Each block takes one address pattern. It poisons shared memory, so that nothing an earlier launch left there can pass
+// for data, fills it with tags through the writer's map, lets warp 0 make the request once and hands back the registers and the shared memory it left; then 8 warps make the same request
 // `requests` times each between two clock reads. Nothing else runs on the multiprocessor (the launch asks for all of
 // its shared memory), so cycles per request = the wavefronts of the request, down to a floor set by its width.
 //
@@ -12,6 +12,7 @@
 constexpr int LANES = 32;
 constexpr int WARPS = 8;
 constexpr int IN_FLIGHT = 16;      // requests of one warp before it waits for the first result
+constexpr unsigned POISON = 0xffffffff;  // no tag: bytes of tags stop at 239, and wider ones name far elements
 constexpr int VALUE_BYTES = 512;   // per warp: what its lanes store, or the global source of its copies
 
 struct Request {
@@ -47,6 +48,11 @@ __device__ void make_request(const Request &request) {
     extern __shared__ __align__(1024) unsigned char shared[];
     const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
 
+    unsigned shared_bytes;
+    asm volatile("mov.u32 %0, %%dynamic_smem_size;" : "=r"(shared_bytes));
+    for (int word = threadIdx.x; word < shared_bytes / 4; word += blockDim.x)
+        reinterpret_cast<unsigned *>(shared)[word] = POISON;
+    __syncthreads();
     for (int element = threadIdx.x; element < request.elements; element += blockDim.x)
         for (int byte = 0; byte < request.element_bytes; ++byte)
             shared[request.writer[element] + byte] = request.tags[element * request.element_bytes + byte];

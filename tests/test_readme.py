@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bankcheck.verify.checks import Row
+
 README = Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"```console\n\$ (.+?)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
@@ -49,3 +51,23 @@ def test_the_rule_table_is_the_rules() -> None:
     text = README.read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| BC")]
     assert rows == [f"| {rule.code} | {rule.slug} | {rule.summary} |" for rule in RULES]
+
+
+MEASURED_ROW = re.compile(r"^\| `([a-z0-9_.]+)`, (.+?) \| (\d+) \| ([\d.]+) \| ([\d.]+) \|$", re.MULTILINE)
+
+
+def test_the_measured_table_is_the_record() -> None:
+    from bankcheck.verify.record import read
+
+    record = read(README.parent / "tests" / "measured" / "h200_verify.json.gz")
+    rows = {(row.instruction, row.label): row for row in record.verified if isinstance(row, Row)}
+    text = README.read_text(encoding="utf-8")
+    shown = MEASURED_ROW.findall(text)
+    assert len(shown) >= 15
+    for instruction, label, wavefronts, cycles, counter in shown:
+        row = rows[instruction, label]
+        found = (str(row.wavefronts), f"{row.measured_cycles:.2f}", f"{row.counter:.2f}")
+        assert found == (wavefronts, cycles, counter), label
+    total = len(record.verified)
+    assert f"**{total:,} of\n{total:,} rows match**" in text and all(row.verdict == "match" for row in record.verified)
+    assert f"{record.device.driver}" in text and record.date[:10] in text

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +16,8 @@ from bankcheck.commands.common import ARCH, FORMAT, access_options, read_options
 from bankcheck.errors import BankcheckError
 
 MAX_RANDOM = 10_000
+MAX_SIDE = 1 << 20
+"""Rows or columns of a transpose: its grid has one block for 32 of them, and at most 65535 in y."""
 NCU = click.option("--ncu", is_flag=True, help="Read the hardware counter as well, with Nsight Compute.")
 RECORD = click.option(
     "--record", type=click.Path(path_type=Path, dir_okay=False), help="Write every row as JSON (.gz too)."
@@ -105,6 +109,10 @@ def _finish(
     from bankcheck.verify.checks import verify_requests
     from bankcheck.verify.counter import with_counter
 
+    if ncu and shutil.which("ncu") is None:
+        raise BankcheckError("--ncu needs Nsight Compute: ncu is not on the PATH")
+    if path is not None and not os.access(path.parent, os.W_OK):
+        raise BankcheckError(f"cannot write {path}: its folder does not exist or is not writable")
     rows = verify_requests(requests, device, _say)
     if ncu:
         rows = with_counter(rows, _say)
@@ -169,6 +177,8 @@ def read_size(text: str) -> tuple[int, int]:
     if len(parts) != 2 or not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
         raise BankcheckError("--size takes rows,columns, such as 1024,2048", text, (0, len(text)))
     rows, columns = int(parts[0]), int(parts[1])
+    if max(rows, columns) > MAX_SIDE:
+        raise BankcheckError(f"--size takes at most {MAX_SIDE} rows and columns", text, (0, len(text)))
     if not 1 <= rows * columns <= 1 << 28:
         raise BankcheckError(f"--size takes 1 to {1 << 28} elements, not {rows} x {columns}", text, (0, len(text)))
     return rows, columns

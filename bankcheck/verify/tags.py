@@ -2,7 +2,8 @@
 
 Element e of an array is filled with a number that only it carries, so what a lane received says which elements they
 were. Elements of 4 bytes and more carry their word number times an odd constant (invertible modulo 2^32), halves their
-number times an odd constant (modulo 2^16), bytes their number modulo 251 (a prime: neighbours at powers of two differ).
+number times an odd constant (modulo 2^16), bytes their number modulo 239 (a prime: neighbours at powers of two differ).
+Numbers start at 1, so that no tag is zero and a load that does nothing cannot pass.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ from collections.abc import Sequence
 
 from bankcheck.hardware import WARP_LANES, Rule
 
-_ODD_32, _ODD_16, _PRIME = 0x9E3779B1, 0x9E35, 251
+_ODD_32, _ODD_16, _PRIME = 0x9E3779B1, 0x9E35, 239
 _INVERSE_32, _INVERSE_16 = pow(_ODD_32, -1, 1 << 32), pow(_ODD_16, -1, 1 << 16)
 
 
 def tag(element: int, element_bytes: int) -> bytes:
     """The bytes that name `element`, which is 1, 2 or a multiple of 4 bytes wide."""
     if element_bytes == 1:
-        return bytes([element % _PRIME])
+        return bytes([element % _PRIME + 1])
     if element_bytes == 2:
-        return (element * _ODD_16 % (1 << 16)).to_bytes(2, "little")
+        return ((element % 65535 + 1) * _ODD_16 % (1 << 16)).to_bytes(2, "little")
     words = element_bytes // 4
-    return b"".join(((element * words + word) * _ODD_32 % (1 << 32)).to_bytes(4, "little") for word in range(words))
+    return b"".join(((element * words + word + 1) * _ODD_32 % (1 << 32)).to_bytes(4, "little") for word in range(words))
 
 
 def tags(elements: int, element_bytes: int) -> bytes:
@@ -33,12 +34,12 @@ def tags(elements: int, element_bytes: int) -> bytes:
 def named(data: bytes, element_bytes: int, elements: int) -> int | None:
     """The element whose tag `data` is, or None: it is no tag of the first `elements` elements."""
     if element_bytes == 1:
-        element = data[0]
+        element = data[0] - 1
     elif element_bytes == 2:
-        element = int.from_bytes(data, "little") * _INVERSE_16 % (1 << 16)
+        element = int.from_bytes(data, "little") * _INVERSE_16 % (1 << 16) - 1
     else:
-        element = int.from_bytes(data[:4], "little") * _INVERSE_32 % (1 << 32) // (element_bytes // 4)
-    return element if element < elements and tag(element, element_bytes) == data else None
+        element = (int.from_bytes(data[:4], "little") * _INVERSE_32 % (1 << 32) - 1) // (element_bytes // 4)
+    return element if 0 <= element < elements and tag(element, element_bytes) == data else None
 
 
 def matrix_fragment(rows: Sequence[bytes], trans: bool) -> list[bytes]:

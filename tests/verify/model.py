@@ -39,7 +39,7 @@ class ModelDevice:
             cycles = expected_cycles(traffic.rule, traffic)
             taken = cycles.low + 1 if cycles.high is None else (cycles.low + cycles.high) / 2
             return Outcome(bytes(512), b"", round(taken * WARPS * job.requests) + 70)
-        memory = bytearray(max(job.writer) + 32)
+        memory = bytearray(b"\xff" * (max(job.writer) + 32))  # request.cuh's POISON
         for element, offset in enumerate(job.writer):
             width = job.element_bytes
             memory[offset : offset + width] = job.tags[element * width : (element + 1) * width]

@@ -14,6 +14,7 @@ from bankcheck.hardware import RULES
 from bankcheck.verify.checks import COUNTER_TOLERANCE, Row, verify_all
 from bankcheck.verify.clock import expected_cycles
 from bankcheck.verify.counter import predicted_counter
+from bankcheck.verify.identity import verify_layout
 from bankcheck.verify.layouts import verify_layouts
 from bankcheck.verify.plan import Request, instructions
 from bankcheck.verify.record import Record, new_record, read, write
@@ -123,3 +124,18 @@ def test_the_record_refutes_other_rules(h200: Record, instruction: str, other: s
     assert RULES[instruction].bytes_per_lane == RULES[other].bytes_per_lane
     own = [row for row in h200.rows if row.instruction == instruction]
     assert sum(not agrees(row, other) for row in own) > wrong
+
+
+def test_recorded_layouts_went_wrong_where_the_maps_say(h200: Record) -> None:
+    """Which lanes a left-out swizzle or padding misleads follows from the maps: the model agrees with the H200."""
+    model = {(check.label, check.instruction): check for check in verify_layouts(ModelDevice())}
+    for recorded in h200.layouts:
+        check = model[recorded.label, recorded.instruction]
+        assert recorded.wrong_lanes == check.wrong_lanes and recorded.problem == check.problem
+
+
+def test_a_left_out_swizzle_that_is_not_caught_is_a_mismatch() -> None:
+    """Reader and writer agree here, so the problem that the check must find is not there."""
+    same = list(range(0, 1024, 4))
+    check = verify_layout("ld.shared.b32", [32 * i % 256 for i in range(32)], 4, same, ModelDevice(), on_purpose=True)
+    assert check.verdict == "mismatch"
