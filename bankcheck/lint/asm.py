@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import Record
@@ -61,8 +62,8 @@ def _record(reader: Reader, match: re.Match[str], entity: Entity, operand: Tree,
     place = entity.place
     if match[4]:
         moved = expr.binary("+", place.offset_bytes, Const(int(match[4]), expr.LONG))
-        place = Address(place).place.__class__(place.array, moved, place.ctype, place.step_bytes, place.row)
-    place = Place(place.array, place.offset_bytes, ctype or BYTE, ctype.size if ctype else 1)
+        place = replace(place, offset_bytes=moved)
+    place = replace(place, ctype=ctype or BYTE, step_bytes=ctype.size if ctype else 1, row=None)
     inner = operand
     while inner.type in ("cast_expression", "call_expression", "parenthesized_expression") and inner.named_children:
         last = inner.named_children[-1]
