@@ -18,11 +18,17 @@ from bankcheck.lint.launches import KnownLaunch, find_launches
 from bankcheck.lint.preprocess import Include
 from bankcheck.lint.program import read_program
 from bankcheck.lint.source import Source
+from bankcheck.lint.unparsed import UNKNOWN_QUALIFIER
 
 SUFFIXES = (".cu", ".cuh")
 MAX_BYTES = 8 << 20
 MAX_HEADER_BYTES = 1 << 20
 
+MAX_HEADERS = 60
+"""Headers of one file that are looked through."""
+_CODE = re.compile(r"__global__|__device__|threadIdx|__syncthreads")
+_INCLUDED = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
+_SHARED_MACRO = re.compile(r"(?m)^[ \t]*#[ \t]*define\b(?:[^\n]*\\\r?\n)*[^\n]*__shared__")
 _KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -73,7 +79,7 @@ def check_all(inputs: Sequence[Input], config: Config, jobs: int) -> Iterator[Fi
     """The results, file by file in the order given."""
     launches: list[KnownLaunch] = []
     if len(inputs) > 1:
-        launches = [launch for item in _launchers(inputs) for launch in _launches_in(item, config)]
+        launches = [launch for item in _launchers(inputs, config) for launch in _launches_in(item, config)]
     one = partial(check_one, config=config, launches=tuple(launches))
     if jobs > 1 and len(inputs) > 1:
         from concurrent.futures import ProcessPoolExecutor  # takes longer to load than a file to check
@@ -84,7 +90,7 @@ def check_all(inputs: Sequence[Input], config: Config, jobs: int) -> Iterator[Fi
         yield from map(one, inputs)
 
 
-def _launchers(inputs: Sequence[Input]) -> list[Input]:
+def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
     """The files that may launch a kernel with shared memory that stands in another file."""
     defined: dict[str, set[int]] = {}
     launched: list[tuple[int, set[str]]] = []
@@ -93,7 +99,7 @@ def _launchers(inputs: Sequence[Input]) -> list[Input]:
             text = item.text if item.text is not None else read_text(item.path)
         except (BankcheckError, OSError):
             continue
-        if "__shared__" in text:
+        if "__global__" in text and may_use_shared(text, config, _include_for(item, config)):
             for name in _KERNEL.findall(text):
                 defined.setdefault(name, set()).add(number)
         if "<<<" in text:
@@ -106,16 +112,38 @@ def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...]) ->
     path = item.path if item.text is not None else shown(Path(item.path), config)
     try:
         text = item.text if item.text is not None else read_text(item.path)
-        if "__shared__" not in text and "BC501" not in config.codes and "bankcheck:" not in text:
+        include = _include_for(item, config)
+        if "BC501" not in config.codes and "bankcheck:" not in text and not may_use_shared(text, config, include):
             return FileResult(path)
         others = tuple(launch for launch in launches if not launch.origin.startswith(f"{path}:"))
-        return check_file(text, path, config, others, _include_for(item, config))
+        return check_file(text, path, config, others, include)
     except BankcheckError as problem:
         return FileResult(path, failure=problem.message)
     except (OSError, UnicodeError) as problem:
         return FileResult(path, failure=f"cannot be read: {problem}")
     except Exception as problem:
         return FileResult(path, failure=f"internal error, please report: {type(problem).__name__}: {problem}")
+
+
+def may_use_shared(text: str, config: Config, include: Include | None) -> bool:
+    """Whether a file may declare shared memory: by its name, or by a macro of its headers or of the configuration."""
+    if "__shared__" in text:
+        return True
+    if not _CODE.search(text):
+        return False
+    if UNKNOWN_QUALIFIER.search(text) or any("__shared__" in body for body in config.defines.values()):
+        return True
+    waiting = _INCLUDED.findall(text) if include is not None else []
+    seen: set[str] = set()
+    while waiting and include is not None and len(seen) <= MAX_HEADERS:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            header = include(name) or ""
+            if _SHARED_MACRO.search(header):
+                return True
+            waiting += _INCLUDED.findall(header)
+    return False
 
 
 def read_text(path: str) -> str:

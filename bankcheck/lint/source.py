@@ -78,6 +78,10 @@ class Source:
         """Start and end of a node in the file as written."""
         return self._expansion.origin(node.start_byte, node.end_byte)
 
+    def origin(self, start: int, end: int) -> Span:
+        """The place in the file as written of a range of the expanded text."""
+        return self._expansion.origin(start, end)
+
     def position(self, offset: int) -> tuple[int, int]:
         """(line, column), both from 1."""
         line = bisect_right(self._starts, offset)
