@@ -27,7 +27,6 @@ from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, content, coordi
 from bankcheck.lint.masks import COMPARISONS, Masks, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
 from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
-from bankcheck.proof import bank_request, prove
 
 MAX_POINTS = 1024
 MAX_COMBINED = 256
@@ -209,7 +208,8 @@ class _Judgement:
         names = [name for name in expr.symbols_of(address, active) if name != "lane"]
         if any(name.startswith(PER_LANE) for name in names):
             return self._unknown(next(self.judge.reasons[n] for n in names if n.startswith(PER_LANE)))
-        from bankcheck.conditions import Cell, describe
+        from bankcheck.conditions import Cell, describe  # few files need the prover
+        from bankcheck.proof import bank_request, prove
 
         box: Box = {name: self._domain(name) for name in names}
         cells: list[Cell] = []

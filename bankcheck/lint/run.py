@@ -8,27 +8,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bankcheck.errors import BankcheckError
-from bankcheck.lint.check import check_file
 from bankcheck.lint.config import Config, matches
 from bankcheck.lint.findings import FileResult
-from bankcheck.lint.launches import KnownLaunch, find_launches
-from bankcheck.lint.preprocess import Include
-from bankcheck.lint.program import read_program
-from bankcheck.lint.source import Source
-from bankcheck.lint.unparsed import UNKNOWN_QUALIFIER
+from bankcheck.lint.glance import Include, may_use_shared
+
+if TYPE_CHECKING:
+    from bankcheck.lint.launches import KnownLaunch
 
 SUFFIXES = (".cu", ".cuh")
 MAX_BYTES = 8 << 20
 MAX_HEADER_BYTES = 1 << 20
 
-MAX_HEADERS = 60
-"""Headers of one file that are looked through."""
-_CODE = re.compile(r"__global__|__device__|threadIdx|__syncthreads")
-_INCLUDED = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
-_SHARED_MACRO = re.compile(r"(?m)^[ \t]*#[ \t]*define\b(?:[^\n]*\\\r?\n)*[^\n]*__shared__")
 _KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -99,7 +92,7 @@ def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
             text = item.text if item.text is not None else read_text(item.path)
         except (BankcheckError, OSError):
             continue
-        if "__global__" in text and may_use_shared(text, config, _include_for(item, config)):
+        if "__global__" in text and may_use_shared(text, config.defines, _include_for(item, config)):
             for name in _KERNEL.findall(text):
                 defined.setdefault(name, set()).add(number)
         if "<<<" in text:
@@ -113,8 +106,14 @@ def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...]) ->
     try:
         text = item.text if item.text is not None else read_text(item.path)
         include = _include_for(item, config)
-        if "BC501" not in config.codes and "bankcheck:" not in text and not may_use_shared(text, config, include):
+        if (
+            "BC501" not in config.codes
+            and "bankcheck:" not in text
+            and not may_use_shared(text, config.defines, include)
+        ):
             return FileResult(path)
+        from bankcheck.lint.check import check_file  # takes longer to load than most files to look at
+
         others = tuple(launch for launch in launches if not launch.origin.startswith(f"{path}:"))
         return check_file(text, path, config, others, include)
     except BankcheckError as problem:
@@ -123,27 +122,6 @@ def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...]) ->
         return FileResult(path, failure=f"cannot be read: {problem}")
     except Exception as problem:
         return FileResult(path, failure=f"internal error, please report: {type(problem).__name__}: {problem}")
-
-
-def may_use_shared(text: str, config: Config, include: Include | None) -> bool:
-    """Whether a file may declare shared memory: by its name, or by a macro of its headers or of the configuration."""
-    if "__shared__" in text:
-        return True
-    if not _CODE.search(text):
-        return False
-    if UNKNOWN_QUALIFIER.search(text) or any("__shared__" in body for body in config.defines.values()):
-        return True
-    waiting = _INCLUDED.findall(text) if include is not None else []
-    seen: set[str] = set()
-    while waiting and include is not None and len(seen) <= MAX_HEADERS:
-        name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            header = include(name) or ""
-            if _SHARED_MACRO.search(header):
-                return True
-            waiting += _INCLUDED.findall(header)
-    return False
 
 
 def read_text(path: str) -> str:
@@ -159,6 +137,10 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
         text = item.text if item.text is not None else read_text(item.path)
         if "<<<" not in text:
             return ()
+        from bankcheck.lint.launches import find_launches
+        from bankcheck.lint.program import read_program
+        from bankcheck.lint.source import Source
+
         path = shown(Path(item.path), config)
         return find_launches(read_program(Source(path, text, config.defines, _include_for(item, config))))
     except Exception:  # the file's own check reports what is wrong with it

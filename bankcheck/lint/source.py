@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from bankcheck.expr import Span
-from bankcheck.lint.preprocess import Comment, Include, preprocess
+from bankcheck.lint.glance import Include
+from bankcheck.lint.preprocess import Comment, preprocess
 from bankcheck.syntax import Tree, parse_source
 
 _DIRECTIVE = re.compile(r"bankcheck:\s*(.*)", re.DOTALL)

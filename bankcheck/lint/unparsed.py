@@ -9,16 +9,10 @@ from itertools import islice
 from bankcheck.lint.config import Config
 from bankcheck.lint.facts import MAX_REGIONS, Facts
 from bankcheck.lint.findings import Finding, Place
+from bankcheck.lint.glance import UNKNOWN_QUALIFIER
 from bankcheck.syntax import Tree
 
 _DEVICE = re.compile(r"__shared__|__global__|__device__|threadIdx|__syncthreads|asm\b")
-UNKNOWN_QUALIFIER = re.compile(
-    r"""^[ \t]*(?:(?:extern|static|volatile|const|__align__\s*\(\s*\d+\s*\))\s+)*
-        (?!EOF\b)(?P<name>[A-Z][A-Z0-9_]{2,})\s+
-        (?:(?:volatile|const|unsigned|__align__\s*\(\s*\d+\s*\))\s+)*[A-Za-z_][\w:]*(?:\s*<[^;{}]{0,80}>)?\s+\w+\s*\[""",
-    re.VERBOSE | re.MULTILINE,
-)
-"""A word in capitals in front of an array's declaration, as in `SHARED float tile[32];`: is it `__shared__`?"""
 
 
 def check_unparsed(facts: Facts, config: Config) -> Iterator[Finding]:
