@@ -14,7 +14,7 @@ from bankcheck.syntax import Tree
 
 ROW = Record("row of 16 bytes", 16, 16, ())
 _ADDRESS = r"\[\s*%(\w+|\[\w+\])\s*(?:\+\s*(\d+)\s*)?\]"
-_INSTRUCTION = re.compile(
+_INSTRUCTION = (  # compiled by `re` when first used: most files have no assembly
     rf"\b((?:ld|st)matrix\.[\w.:]+|cp\.async\.c[ag]\.[\w.:]+|(?:ld|st|atom|red)\.[\w.:]*shared[\w.:]*)"
     rf"\s*([^;]*?){_ADDRESS}([^;]*)"
 )
@@ -32,7 +32,7 @@ def run_assembly(reader: Reader, node: Tree) -> Entity:
     for position, (_, value) in enumerate(inputs, start=len(outputs)):
         values[position] = reader.value(value)
     span, source = reader.file.span(node), reader.file.source
-    for match in _INSTRUCTION.finditer(text):
+    for match in re.finditer(_INSTRUCTION, text):
         position = names.get(match[3].strip("[]"), int(match[3]) if match[3].isdecimal() else -1)
         entity = values.get(position)
         if entity is None or not 0 <= position - len(outputs) < len(inputs):
