@@ -33,9 +33,13 @@ def declarations(node: Tree, lowering: Lowering) -> Iterator[Declaration]:
     base = declared_type(node, lowering)
     align = 0
     for child in node.named_children:
+        if child.type == "type_qualifier" and child.named_children:
+            child = child.named_children[0]
         if child.type == "alignas_qualifier":
             inner = child.named_children[0]
-            if inner.type == "type_descriptor":
+            name = lowering.snippet.source(inner)
+            is_name = inner.type == "identifier" and lowering.scope.variable(name, lowering.snippet.span(inner)) is None
+            if is_name or inner.type == "type_descriptor":  # the grammar takes a type's name for a variable's
                 align = max(align, align_of(lowering.type_at(inner)))
             else:
                 align = max(align, _constant(inner, lowering))

@@ -279,8 +279,8 @@ class Lowering:
             return Address(replace(place, ctype=ctype.pointee, step_bytes=size_of(ctype.pointee)))
         if isinstance(ctype, CInt):
             entity = self.entity(value)
-            if is_pointer(entity) and ctype.bits >= 32:
-                return decayed(entity) if isinstance(entity, Place) else entity
+            if is_pointer(entity) and ctype.bits >= 32:  # a number of bytes, that steps byte by byte
+                return Address(replace(decayed(entity), ctype=expr.UCHAR, step_bytes=1, row=None))
             return expr.cast(self.as_integer(entity, value), ctype)
         return Unknown(f"a value of type {name_of(ctype)}", self.snippet.span(node))
 
@@ -310,7 +310,7 @@ class Lowering:
         if len(arguments) == 1 and (is_type or self.scope.named_type(name) is not None):
             return self._converted(self._named(name, function), arguments[0], node)
         if name == "__cvta_generic_to_shared" and len(arguments) == 1:
-            return self.address(arguments[0])
+            return Address(replace(self.address(arguments[0]).place, ctype=expr.UCHAR, step_bytes=1, row=None))
         args = [self.entity(argument) for argument in arguments]
         result = self.scope.call(name, args, span)
         if result is None:

@@ -35,6 +35,8 @@ class Place:
     ctype: Type
     step_bytes: int
     row: Node | None = None
+    assumed: tuple[str, ...] = ()
+    """What `offset_bytes` takes for granted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,3 +95,23 @@ def test_an_unsigned_wrap_that_may_change_the_count_is_an_assumption() -> None:
     assert wraps.basis == "proved" and "unsigned index arithmetic does not wrap past 2^32" in wraps.assumptions
     small = bankcheck.analyze("data[threadIdx.x + (unsigned)s]")
     assert not any("wrap" in assumption for assumption in small.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("access", "options", "wavefronts"),
+    [
+        ("__shared__ float s[128]; *(float*)((unsigned long long)s + 4*tx)", {}, 1),
+        ("__shared__ float s[128]; *(float*)((unsigned)(s + 1) + 8*tx)", {}, 2),
+        ("__shared__ float s[16][33]; *((float*)((unsigned long long)s[tx % 8] + 4) + 32*(tx / 8))", {}, 4),
+        ("__shared__ float s[1024]; __cvta_generic_to_shared(s) + 32*tx", {"op": "ldmatrix.x4"}, 8),
+    ],
+)
+def test_an_address_as_a_number_counts_bytes(access: str, options: dict[str, str], wavefronts: int) -> None:
+    assert bankcheck.analyze(access, **options).wavefronts == wavefronts
+
+
+@pytest.mark.parametrize("align", ["__align__(16)", "alignas(16)", "alignas(float4)"])
+def test_a_declared_alignment_is_not_assumed(align: str) -> None:
+    access = f"__shared__ {align} float s[128]; *(float4*)&s[4*tx]"
+    assert not any("aligned" in text for text in bankcheck.analyze(access).assumptions)
+    assert any("aligned" in text for text in bankcheck.analyze(access.replace(align, "")).assumptions)

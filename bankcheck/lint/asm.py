@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import Record
@@ -13,7 +14,7 @@ from bankcheck.syntax import Tree
 
 ROW = Record("row of 16 bytes", 16, 16, ())
 _ADDRESS = r"\[\s*%(\w+|\[\w+\])\s*(?:\+\s*(\d+)\s*)?\]"
-_INSTRUCTION = re.compile(
+_INSTRUCTION = (  # compiled by `re` when first used: most files have no assembly
     rf"\b((?:ld|st)matrix\.[\w.:]+|cp\.async\.c[ag]\.[\w.:]+|(?:ld|st|atom|red)\.[\w.:]*shared[\w.:]*)"
     rf"\s*([^;]*?){_ADDRESS}([^;]*)"
 )
@@ -31,7 +32,7 @@ def run_assembly(reader: Reader, node: Tree) -> Entity:
     for position, (_, value) in enumerate(inputs, start=len(outputs)):
         values[position] = reader.value(value)
     span, source = reader.file.span(node), reader.file.source
-    for match in _INSTRUCTION.finditer(text):
+    for match in re.finditer(_INSTRUCTION, text):
         position = names.get(match[3].strip("[]"), int(match[3]) if match[3].isdecimal() else -1)
         entity = values.get(position)
         if entity is None or not 0 <= position - len(outputs) < len(inputs):
@@ -61,8 +62,8 @@ def _record(reader: Reader, match: re.Match[str], entity: Entity, operand: Tree,
     place = entity.place
     if match[4]:
         moved = expr.binary("+", place.offset_bytes, Const(int(match[4]), expr.LONG))
-        place = Address(place).place.__class__(place.array, moved, place.ctype, place.step_bytes, place.row)
-    place = Place(place.array, place.offset_bytes, ctype or BYTE, ctype.size if ctype else 1)
+        place = replace(place, offset_bytes=moved)
+    place = replace(place, ctype=ctype or BYTE, step_bytes=ctype.size if ctype else 1, row=None)
     inner = operand
     while inner.type in ("cast_expression", "call_expression", "parenthesized_expression") and inner.named_children:
         last = inner.named_children[-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,6 +13,8 @@ SCHEMA = 1
 
 def read_baseline(path: str) -> frozenset[str]:
     """The fingerprints in a baseline file. Raises `BankcheckError` if it is none."""
+    import json  # as in the function below: only where there is a baseline
+
     try:
         data = json.loads(Path(path).read_text("utf-8"))
         if data["schema"] != SCHEMA:
@@ -27,6 +28,8 @@ def read_baseline(path: str) -> frozenset[str]:
 
 def write_baseline(path: str, results: Iterable[FileResult]) -> int:
     """Write the findings that count as a baseline; returns how many."""
+    import json
+
     entries = [
         {"fingerprint": f.fingerprint, "path": f.place.path, "code": f.code, "line": f.source_line.strip()}
         for result in results

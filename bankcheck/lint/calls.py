@@ -25,7 +25,7 @@ _ATOMIC = re.compile(r"atomic(Add|Sub|Min|Max|And|Or|Xor|Exch|Inc|Dec|CAS)(_bloc
 _COPIES = frozenset(("__pipeline_memcpy_async",))
 _TO_SHARED = frozenset(("__cvta_generic_to_shared", "__nvvm_get_smem_pointer", "cast_smem_ptr_to_uint",
                         "__cvta_generic_to_shared_impl", "__isShared"))  # fmt: skip
-_PURE = re.compile(
+_PURE = (  # compiled by `re` when first used: most files never ask
     r"(__\w+|make_\w+|tex\w*|surf\w*|f?(min|max|abs|ma|mod)f?|fmin\w*|fmax\w*|(sin|cos|tan|exp|log|pow|sqrt|rsqrt|floor|"
     r"ceil|round|rint|erf|tanh|sinh|cosh|hypot|cbrt|rcbrt|isnan|isinf|exp2|log2|log10|log1p|expm1|copysign|trunc|sinpi|"
     r"cospi|atan|atan2|asin|acos|norm3d|ldexp|lround|nearbyint|umin|umax|llmin|llmax|half2float|float2half)\w*|printf|assert|"
@@ -75,7 +75,7 @@ class Calls:
         candidates = [f for f in self.program.functions.get(base, ()) if not f.is_kernel and _takes(f, len(arguments))]
         if candidates:
             return self._defined(reader, candidates, template, arguments, node)
-        if _PURE.match(base):
+        if re.match(_PURE, base):
             return None
         return self._unknown(reader, name, arguments, node)
 

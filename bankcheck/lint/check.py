@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bankcheck.hardware import arch_note
+from bankcheck.lint.checks import CHECKS
 from bankcheck.lint.config import Config
 from bankcheck.lint.facts import Facts, gather, rows_of
 from bankcheck.lint.findings import AccessRow, FileResult, Finding, Place, Summary, sort_key, with_fingerprints
+from bankcheck.lint.glance import Include
 from bankcheck.lint.launches import KnownLaunch, find_launches
-from bankcheck.lint.preprocess import Include
 from bankcheck.lint.program import read_program
-from bankcheck.lint.rules import BY_CODE, CHECKS
+from bankcheck.lint.rules import BY_CODE
 from bankcheck.lint.source import Source, Suppression
 from bankcheck.lint.unparsed import check_unparsed
 

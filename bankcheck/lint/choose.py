@@ -31,7 +31,8 @@ def _choose_place(condition: Node, yes: Entity, no: Entity, span: Span) -> Entit
         same = one.array is other.array or one.array == other.array
         if same and one.ctype == other.ctype and not marks(condition)[1]:
             offset = expr.select(condition, one.offset_bytes, other.offset_bytes)
-            return Address(replace(one, offset_bytes=offset))
+            assumed = tuple(dict.fromkeys((*one.assumed, *other.assumed)))
+            return Address(replace(one, offset_bytes=offset, assumed=assumed))
         if is_shared(one) or is_shared(other):
             shared = one if is_shared(one) else other
             offset = Unknown("it is not known which of two places the pointer points to", span, expr.LONG)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,6 +68,8 @@ def load_config(path: Path | None) -> Config:
     """The configuration in a file; the defaults without one. Raises `BankcheckError` for anything unknown."""
     if path is None:
         return Config()
+    import tomllib  # only where there is a file
+
     try:
         data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:

@@ -129,11 +129,14 @@ def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
 
     It survives edits elsewhere in the file, and two findings on one line stay two.
     """
+    ordered = sorted(findings, key=sort_key)
+    if not ordered:
+        return []
     import hashlib  # only where there is something to identify
 
     seen: dict[str, int] = {}
     result = []
-    for finding in sorted(findings, key=sort_key):
+    for finding in ordered:
         line = " ".join(finding.source_line.split())
         key = "\0".join((finding.place.path.replace("\\", "/"), finding.code, line, finding.array))
         ordinal = seen.get(key, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bankcheck import expr
@@ -186,10 +186,11 @@ class Loops(Machine):
                 barrier.ranges = {**barrier.ranges, counter.symbol.name: counter.range}
         else:
             del state.barriers[barriers:]
+        together = not doubts and (tested is None or not marks(expr.substitute(tested, values))[0])
         for variable in carried:
             held = state.lookup(variable.name)
             if held is not None:
-                uniform = loops.is_uniform(values[variable.placeholder.name], set())
+                uniform = together and loops.is_uniform(values[variable.placeholder.name], set())
                 last = exits.get(variable.placeholder.name) or loops.opaque(state, variable, uniform)
                 if isinstance(held.value, Address):
                     state.assign(variable.name, loops.with_number(held.value, last))
@@ -235,7 +236,7 @@ class Loops(Machine):
         assigned = self._assigned(update) if update is not None else []
         seen: set[tuple[int, ...]] = set()
         frame.loops.append([])
-        finished = False
+        finished = parted = False
         for iteration in range(loops.MAX_UNROLL):
             if condition is not None and not (do and iteration == 0):
                 tested = self.condition(condition)
@@ -243,12 +244,17 @@ class Loops(Machine):
                 if again is None and self._may_go_on(tested, iteration, assigned, seen):
                     again = tested
                 if again is None:
-                    finished = finished or (iteration >= FEWEST_DOUBLINGS and bool(seen))
+                    finished = iteration >= FEWEST_DOUBLINGS and bool(seen)
+                    if finished and not self._repeats(assigned, seen, node):
+                        why = f"the loop over '{', '.join(assigned)}' ends after at most {iteration} iterations"
+                        state.sites[sites:] = [replace(s, assumed=(*s.assumed, why)) for s in state.sites[sites:]]
                     break
                 if again is False:
                     finished = True
                     break
-                state.guard = (*state.guard, again) if not isinstance(again, bool) else state.guard
+                if not isinstance(again, bool):
+                    state.guard = (*state.guard, again)
+                    parted = parted or marks(again)[0]
             elif condition is None:
                 break
             for name in shown:
@@ -267,22 +273,45 @@ class Loops(Machine):
             if update is not None:
                 self.reader.entity(update)
         frame.loops.pop()
+        if len(state.guard) > len(guard):
+            self._forget_iterations(node, before, () if parted else assigned)
         state.guard, state.maybe, state.binds = guard, maybe, binds
         return finished
+
+    def _forget_iterations(self, node: Tree, before: Scopes, together: Sequence[str]) -> None:
+        """Where it is open after how many iterations a loop ends, so are the variables that it changes.
+
+        All lanes agree on those in `together`.
+        """
+        state = self.state
+        start = {name: variable.value for scope in before for name, variable in scope.items()}
+        for name in self._assigned(node):
+            held = state.lookup(name)
+            if held is None or isinstance(held.value, Place | Unknown) or held.value is start.get(name):
+                continue
+            address = isinstance(held.value, Address)
+            ctype = expr.LONG if address else held.ctype
+            if isinstance(ctype, CInt):
+                variable = loops.Carried(name, Const(0), Symbol(name, ctype), None)
+                last = loops.opaque(state, variable, name in together)
+                state.assign(name, loops.with_number(held.value, last))
+            else:
+                state.assign(name, Unknown(f"'{name}' depends on how often a loop runs, which is not known"))
+
+    def _repeats(self, names: list[str], seen: set[tuple[int, ...]], node: Tree) -> bool:
+        """Whether the iterations that follow are like those before: all that the loop changes has been so already."""
+        values = tuple(loops.value_of(self.state.lookup(name)) for name in names)
+        changed = {name for name in self._assigned(node) if self.state.lookup(name) is not None}
+        return values in seen and changed <= set(names)
 
     def _may_go_on(self, tested: Node, iteration: int, names: list[str], seen: set[tuple[int, ...]]) -> bool:
         """Whether to follow a loop such as `s *= 2` whose bound only the launch knows: its values are few and known."""
         if marks(tested)[0] or iteration >= MOST_DOUBLINGS or not names:
             return False
-        values = []
-        for name in names:
-            variable = self.state.lookup(name)
-            if variable is None or not isinstance(variable.value, Const) or not 0 < variable.value.value < 1 << 30:
-                return False
-            values.append(variable.value.value)
-        known = tuple(values)
-        fresh = known not in seen
-        seen.add(known)
+        values = tuple(loops.value_of(self.state.lookup(name)) for name in names)
+        fresh = values not in seen and all(0 < value < 1 << 30 for value in values)
+        if fresh:
+            seen.add(values)
         return fresh
 
     def _shown(self, condition: Tree | None, update: Tree | None) -> list[str]:

@@ -8,7 +8,7 @@ prover. An access that resists all of it is not counted, and the verdict says wh
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from itertools import product
 from math import gcd, prod
@@ -24,10 +24,9 @@ from bankcheck.hardware import WARP_LANES, Rule
 from bankcheck.launch import Block
 from bankcheck.lint.findings import Basis
 from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, content, coordinates
-from bankcheck.lint.masks import COMPARISONS, Mask, Masks, bound_of
+from bankcheck.lint.masks import COMPARISONS, Masks, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
 from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
-from bankcheck.proof import bank_request, prove
 
 MAX_POINTS = 1024
 MAX_COMBINED = 256
@@ -82,7 +81,7 @@ class _Judgement:
 
     def __init__(self, judge: Judge, site: Site, rule: Rule) -> None:
         self.judge, self.site, self.rule, self.block = judge, site, rule, judge.block
-        self.assumptions: dict[str, None] = {}
+        self.assumptions: dict[str, None] = dict.fromkeys(site.assumed)
         self.outside = Tally()
         """Cases with addresses outside the array: believed only if there are no others."""
         self.split: Split = judge._splitter(judge.placed(site.offset))
@@ -175,20 +174,25 @@ class _Judgement:
             for warp in warps:
                 active, addresses, *told = (column[warp * WARP_LANES :][:WARP_LANES] for column in columns)
                 at = {**values, "warp": warp} if "warp" in domains else values
-                problem = self._count_warp(tally, active, addresses, masks(told) if any(active) else (), at)
+                problem = self._count_warp(tally, active, addresses, told, masks, at)
                 if problem:
                     return self._unknown(problem)
         return self._finished(tally, self._free(bounds))
 
     def _count_warp(
-        self, tally: Tally, active: list[expr.Value], addresses: list[expr.Value], masks: Iterable[Mask],
-        values: dict[str, int],
+        self, tally: Tally, active: list[expr.Value], addresses: list[expr.Value], told: list[list[expr.Value]],
+        masks: Masks, values: dict[str, int],
     ) -> str:  # fmt: skip
-        """Count one warp for each set of lanes; returns why it has no count, or an empty text."""
-        undecided = next((value for value in active if isinstance(value, Undefined)), None)
+        """Count one warp for each set of lanes that its bounds let through, given what they are `told`.
+
+        Returns why it has no count, or an empty text.
+        """
+        asked = [*active, *(value for bound in told for value, on in zip(bound, active, strict=True) if on)]
+        undecided = next((value for value in asked if isinstance(value, Undefined)), None)
         if undecided is not None:
             return undecided.reason
-        for mask, sample in masks:
+        limits = [[0 if isinstance(value, Undefined) else value for value in bound] for bound in told]
+        for mask, sample in masks(limits) if any(active) else ():
             lanes = [a if on and there else None for a, on, there in zip(addresses, active, mask, strict=True)]
             problem = next((address for address in lanes if isinstance(address, Undefined)), None)
             if problem is not None:
@@ -204,7 +208,8 @@ class _Judgement:
         names = [name for name in expr.symbols_of(address, active) if name != "lane"]
         if any(name.startswith(PER_LANE) for name in names):
             return self._unknown(next(self.judge.reasons[n] for n in names if n.startswith(PER_LANE)))
-        from bankcheck.conditions import Cell, describe
+        from bankcheck.conditions import Cell, describe  # few files need the prover
+        from bankcheck.proof import bank_request, prove
 
         box: Box = {name: self._domain(name) for name in names}
         cells: list[Cell] = []

@@ -15,7 +15,7 @@ from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
 from bankcheck.expr import CInt, Const, Evaluator, Node, Op, Symbol, Undefined
 from bankcheck.launch import Block
-from bankcheck.lint.memory import LANES, PER_LANE, UNIFORM, Site
+from bankcheck.lint.memory import LANES, PER_LANE, UNIFORM, Site, Variable
 from bankcheck.lint.state import State
 from bankcheck.places import Address, Entity
 
@@ -57,6 +57,12 @@ def with_number(entity: Entity, node: Node) -> Entity:
     if isinstance(entity, Address):
         return Address(replace(entity.place, offset_bytes=expr.cast(node, expr.LONG), row=None))
     return node
+
+
+def value_of(variable: Variable | None) -> int:
+    """A variable's value, -1 if it is not known."""
+    known = variable.value if variable is not None else None
+    return known.value if isinstance(known, Const) else -1
 
 
 def bare(node: Node) -> Node:

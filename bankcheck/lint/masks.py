@@ -13,7 +13,7 @@ from math import prod
 from typing import NamedTuple
 
 from bankcheck import expr
-from bankcheck.expr import Node, Op, Symbol, Undefined
+from bankcheck.expr import Node, Op, Symbol
 from bankcheck.hardware import WARP_LANES
 from bankcheck.lint.lanes import Splitter
 from bankcheck.lint.memory import UNIFORM
@@ -74,7 +74,7 @@ class Masks:
         self._bounds, self._limit = bounds, limit
         self._known: dict[tuple[int, tuple[int, ...]], list[Mask]] = {}
 
-    def __call__(self, columns: list[list[expr.Value]]) -> Iterator[Mask]:
+    def __call__(self, columns: list[list[int]]) -> Iterator[Mask]:
         """The sets in one warp, given each bound's lane part there."""
         choices = [self._masks(number, tuple(column)) for number, column in enumerate(columns)]
         if prod(map(len, choices)) > self._limit:
@@ -89,9 +89,7 @@ class Masks:
             if any(together):
                 yield together, {name: value for _, sample in chosen for name, value in sample.items()}
 
-    def _masks(self, number: int, values: tuple[expr.Value, ...]) -> list[Mask]:
-        if any(isinstance(value, Undefined) for value in values):
-            return [((True,) * WARP_LANES, {})]
+    def _masks(self, number: int, values: tuple[int, ...]) -> list[Mask]:
         key = number, values
         if key not in self._known:
             self._known[key] = masks_of(self._bounds[number], values)

@@ -40,6 +40,11 @@ def is_shared(place: Place) -> bool:
     return isinstance(place.array, Buffer) and place.array.space == "shared"
 
 
+def is_dynamic(array: Array) -> bool:
+    """Whether the array is `extern __shared__`."""
+    return isinstance(array, Buffer) and array.dynamic
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """A name's type (None: not understood) and what it holds now."""
@@ -86,6 +91,8 @@ class Site:
     member: Member | None = None
     warp_epoch: int = 0
     """Barriers passed so far, those of a warp included."""
+    assumed: tuple[str, ...] = ()
+    """What the offset and the iterations take for granted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Node, Span
+from bankcheck.lint.glance import Include
 from bankcheck.lower import Lowering
 from bankcheck.places import Array, Entity
 from bankcheck.syntax import Snippet
@@ -80,10 +81,6 @@ class Expanded:
         last, last_length = self.origins[last_piece]
         last = last + last_length if last_length else last + end - self.starts[last_piece]
         return first + start - self.starts[piece], last
-
-
-Include = Callable[[str], str | None]
-"""The text of a header that is included with quotes, or None."""
 
 
 def preprocess(text: str, defines: Mapping[str, str], include: Include | None = None) -> Expanded:

@@ -16,6 +16,7 @@ from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.launch import builtin_variable
 from bankcheck.lint.choose import choose
 from bankcheck.lint.memory import Buffer, Member, Variable, sum_of
+from bankcheck.lint.reach import with_start_assumed
 from bankcheck.lint.source import Source
 from bankcheck.lint.state import State
 from bankcheck.lint.type_reader import TypeReader, field_of, operator_of
@@ -176,8 +177,11 @@ class Reader(TypeReader):
                 return Address(self._moved(place, steps, negative=name == "-"))
             if place.ctype == BYTE and name in ("^", "|", "&"):
                 # Swizzles and alignment on byte addresses: the array starts at a multiple of what they touch.
-                offset = expr.binary(name, place.offset_bytes, expr.cast(steps, expr.LONG), span)
-                return Address(replace(place, offset_bytes=offset))
+                operand = expr.cast(steps, expr.LONG)
+                offset = expr.binary(name, place.offset_bytes, operand, span)
+                text = " ".join(self.snippet.source(node).split())[:60]
+                assumed = with_start_assumed(place, name, operand, text)
+                return Address(replace(place, offset_bytes=offset, assumed=assumed))
             why = f"'{name}' on an address is not followed"
             return Address(replace(place, offset_bytes=Unknown(why, span, expr.LONG)))
         one, other_number = self.as_integer(left, node), self.as_integer(right, node)

@@ -5,16 +5,11 @@ The examples are files in `bankcheck/lint/examples`: `explain` prints them, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
-from bankcheck.lint.barriers import check_divergent_barriers, check_missing_barriers
-from bankcheck.lint.conflicts import check_conflicts, check_faults, check_row_passes, check_unknown
-from bankcheck.lint.facts import Facts
-from bankcheck.lint.findings import Finding, Severity
-from bankcheck.lint.layouts import check_padding, check_swizzles
-from bankcheck.lint.uncoalesced import check_coalescing
+from bankcheck.lint.findings import Severity
 
 
 class Rule(NamedTuple):
@@ -106,18 +101,6 @@ RULES: tuple[Rule, ...] = (
          "with --define or in the configuration."),
 )  # fmt: skip
 BY_CODE = {rule.code: rule for rule in RULES}
-CHECKS: tuple[tuple[frozenset[str], Callable[[Facts], Iterable[Finding]]], ...] = (
-    (frozenset(("BC101", "BC102", "BC103", "BC105")), check_conflicts),
-    (frozenset(("BC104",)), check_row_passes),
-    (frozenset(("BC201",)), check_swizzles),
-    (frozenset(("BC202", "BC203", "BC204")), check_padding),
-    (frozenset(("BC301",)), check_faults),
-    (frozenset(("BC401",)), check_divergent_barriers),
-    (frozenset(("BC402",)), check_missing_barriers),
-    (frozenset(("BC501",)), check_coalescing),
-    (frozenset(("BC901",)), check_unknown),
-)
-"""Which function reports which codes."""
 
 
 def codes_matching(names: Iterable[str], where: str) -> frozenset[str]:

@@ -8,16 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bankcheck.errors import BankcheckError
-from bankcheck.lint.check import check_file
 from bankcheck.lint.config import Config, matches
 from bankcheck.lint.findings import FileResult
-from bankcheck.lint.launches import KnownLaunch, find_launches
-from bankcheck.lint.preprocess import Include
-from bankcheck.lint.program import read_program
-from bankcheck.lint.source import Source
+from bankcheck.lint.glance import Include, may_use_shared
+
+if TYPE_CHECKING:
+    from bankcheck.lint.launches import KnownLaunch
 
 SUFFIXES = (".cu", ".cuh")
 MAX_BYTES = 8 << 20
@@ -73,7 +72,7 @@ def check_all(inputs: Sequence[Input], config: Config, jobs: int) -> Iterator[Fi
     """The results, file by file in the order given."""
     launches: list[KnownLaunch] = []
     if len(inputs) > 1:
-        launches = [launch for item in _launchers(inputs) for launch in _launches_in(item, config)]
+        launches = [launch for item in _launchers(inputs, config) for launch in _launches_in(item, config)]
     one = partial(check_one, config=config, launches=tuple(launches))
     if jobs > 1 and len(inputs) > 1:
         from concurrent.futures import ProcessPoolExecutor  # takes longer to load than a file to check
@@ -84,7 +83,7 @@ def check_all(inputs: Sequence[Input], config: Config, jobs: int) -> Iterator[Fi
         yield from map(one, inputs)
 
 
-def _launchers(inputs: Sequence[Input]) -> list[Input]:
+def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
     """The files that may launch a kernel with shared memory that stands in another file."""
     defined: dict[str, set[int]] = {}
     launched: list[tuple[int, set[str]]] = []
@@ -93,7 +92,7 @@ def _launchers(inputs: Sequence[Input]) -> list[Input]:
             text = item.text if item.text is not None else read_text(item.path)
         except (BankcheckError, OSError):
             continue
-        if "__shared__" in text:
+        if "__global__" in text and may_use_shared(text, config.defines, _include_for(item, config)):
             for name in _KERNEL.findall(text):
                 defined.setdefault(name, set()).add(number)
         if "<<<" in text:
@@ -106,10 +105,17 @@ def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...]) ->
     path = item.path if item.text is not None else shown(Path(item.path), config)
     try:
         text = item.text if item.text is not None else read_text(item.path)
-        if "__shared__" not in text and "BC501" not in config.codes and "bankcheck:" not in text:
+        include = _include_for(item, config)
+        if (
+            "BC501" not in config.codes
+            and "bankcheck:" not in text
+            and not may_use_shared(text, config.defines, include)
+        ):
             return FileResult(path)
+        from bankcheck.lint.check import check_file  # takes longer to load than most files to look at
+
         others = tuple(launch for launch in launches if not launch.origin.startswith(f"{path}:"))
-        return check_file(text, path, config, others, _include_for(item, config))
+        return check_file(text, path, config, others, include)
     except BankcheckError as problem:
         return FileResult(path, failure=problem.message)
     except (OSError, UnicodeError) as problem:
@@ -131,6 +137,10 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
         text = item.text if item.text is not None else read_text(item.path)
         if "<<<" not in text:
             return ()
+        from bankcheck.lint.launches import find_launches
+        from bankcheck.lint.program import read_program
+        from bankcheck.lint.source import Source
+
         path = shown(Path(item.path), config)
         return find_launches(read_program(Source(path, text, config.defines, _include_for(item, config))))
     except Exception:  # the file's own check reports what is wrong with it

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from bankcheck.expr import Span
-from bankcheck.lint.preprocess import Comment, Include, preprocess
+from bankcheck.lint.glance import Include
+from bankcheck.lint.preprocess import Comment, preprocess
 from bankcheck.syntax import Tree, parse_source
 
 _DIRECTIVE = re.compile(r"bankcheck:\s*(.*)", re.DOTALL)
@@ -77,6 +78,10 @@ class Source:
     def span(self, node: Tree) -> Span:
         """Start and end of a node in the file as written."""
         return self._expansion.origin(node.start_byte, node.end_byte)
+
+    def origin(self, start: int, end: int) -> Span:
+        """The place in the file as written of a range of the expanded text."""
+        return self._expansion.origin(start, end)
 
     def position(self, offset: int) -> tuple[int, int]:
         """(line, column), both from 1."""

@@ -206,7 +206,7 @@ class State:
         self.sites.append(
             Site(span, text, op, buffer, place.ctype, size, place.offset_bytes, self.guard, self.maybe,
                  dict(self.binds), dict(self.ranges), len(self.sites), self.epoch, self.straight, reason, self.calls,
-                 pieces, (), member, self.warp_epoch)
+                 pieces, (), member, self.warp_epoch, place.assumed)
         )  # fmt: skip
 
     def read(self, place: Place, span: Span, text: str, member: Member | None = None) -> Node:

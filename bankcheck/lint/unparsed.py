@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from bankcheck.lint.config import Config
 from bankcheck.lint.facts import MAX_REGIONS, Facts
 from bankcheck.lint.findings import Finding, Place
+from bankcheck.lint.glance import UNKNOWN_QUALIFIER
 from bankcheck.syntax import Tree
 
 _DEVICE = re.compile(r"__shared__|__global__|__device__|threadIdx|__syncthreads|asm\b")
@@ -16,6 +18,7 @@ _DEVICE = re.compile(r"__shared__|__global__|__device__|threadIdx|__syncthreads|
 def check_unparsed(facts: Facts, config: Config) -> Iterator[Finding]:
     """Regions with syntax errors in device code, switched-off regions with shared memory, bad directives."""
     yield from _regions(facts)
+    yield from _unknown_qualifiers(facts)
     yield from _switched_off(facts)
     yield from _directives(facts)
 
@@ -40,6 +43,18 @@ def _regions(facts: Facts) -> Iterator[Finding]:
             continue
         if node.has_error:
             stack.extend((child, device) for child in reversed(node.children))
+
+
+def _unknown_qualifiers(facts: Facts) -> Iterator[Finding]:
+    """Declarations whose first word is a macro of a header that was not found."""
+    source = facts.source
+    if not _DEVICE.search(source.expanded):
+        return
+    for match in islice(UNKNOWN_QUALIFIER.finditer(source.expanded), MAX_REGIONS):
+        place = facts.place(source.origin(*match.span("name")))
+        text = f"'{match['name']}' is not defined in the files that are read: if it stands for __shared__, what uses "
+        text += "this array is missing from the report (--define gives its meaning)"
+        yield Finding("BC902", "note", text, place, source_line=source.line_text(place.line))
 
 
 def _switched_off(facts: Facts) -> Iterator[Finding]:

@@ -229,3 +229,46 @@ def test_lint_loads_nothing_heavy() -> None:
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd=root, check=False
     )
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+HIDDEN = """__global__ void k() {
+  {} float s[32][32];
+  s[threadIdx.x][0] = 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("header", "include"),
+    [
+        ("#define SHARED __shared__\n", '#include "defs.h"'),
+        ("#ifndef D\n#define D\n#define SHARED \\\n  __shared__ \\\n  __align__(16)\n#endif\n", '#  include "defs.h"'),
+        ('#include "../inner.h"\n', '#include "deep/defs.h"'),
+    ],
+)
+def test_shared_memory_behind_a_macro_of_a_header_is_found(header: str, include: str) -> None:
+    name = include.split('"')[1]
+    write(name, header)
+    write("inner.h", "#define SHARED __shared__\n")
+    if "inner" in header:
+        write(name, header.replace("../", ""))
+    write("k.cu", include + "\n" + HIDDEN.replace("{}", "SHARED"))
+    code, out, _ = run("lint", "k.cu", "--block", "32")
+    assert code == 1 and "BC101" in out
+
+
+def test_a_word_that_may_stand_for_shared_is_not_passed_over() -> None:
+    write("k.cu", '#include "missing.h"\n' + HIDDEN.replace("{}", "TILE_MEMORY"))
+    code, out, _ = run("lint", "k.cu")
+    assert code == 0 and "BC902" in out and "k.cu:3:3" in out and "TILE_MEMORY" in out
+    assert run("lint", "k.cu", "--block", "32", "-D", "TILE_MEMORY=__shared__")[0] == 1
+    write("plain.cu", HIDDEN.replace("{}", "/* LIKE THIS */ const"))
+    assert "BC902" not in run("lint", "plain.cu")[1]
+
+
+def test_launches_reach_a_kernel_whose_shared_memory_is_behind_a_macro() -> None:
+    write("defs.h", "#define SHARED __shared__\n")
+    write("k.cu", '#include "defs.h"\n' + HIDDEN.replace("{}", "SHARED"))
+    write("main.cu", "__global__ void k();\nvoid f() { k<<<1, 64>>>(); }\n")
+    code, out, _ = run("lint", "k.cu", "main.cu", "--format", "json", "--all")
+    assert code == 1 and '"block": [64, 1, 1]' in " ".join(out.split()).replace("[ 64", "[64").replace("1 ]", "1]")

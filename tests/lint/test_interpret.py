@@ -230,3 +230,62 @@ def test_members_of_one_vector_are_one_access() -> None:
 def test_an_index_with_side_effects_is_evaluated_once() -> None:
     body = "__shared__ int s[256]; int t = threadIdx.x, i = t; s[i++] += 1; s[i++ * 2] = 0; s[(i - 2 - t) * t] = 0;"
     assert [row.wavefronts for row in rows(body)] == [1, 1, 2, 1]
+
+
+def test_a_bound_without_a_value_is_not_analysed() -> None:
+    body = "__shared__ float s[1024]; for (int j = 0; j < 4; ++j) if ({}threadIdx.x / j < n) s[threadIdx.x * 2] = 1;"
+    assert [(row.wavefronts, row.reason) for row in rows(body.format(""))] == [(None, "division by zero")]
+    assert {row.wavefronts for row in rows(body.format("j > 0 && "))} == {1, 2}
+
+
+SWIZZLED = """
+    __shared__ {} float s[2048]; unsigned a = (unsigned)__cvta_generic_to_shared(s) + 128 * threadIdx.x;
+    a {};
+    asm volatile("st.shared.v4.f32 [%0], {{%1, %1, %1, %1}};" :: "r"(a), "f"(0.f));
+    """
+
+
+@pytest.mark.parametrize(
+    ("align", "change", "assumed"),
+    [
+        ("__align__(128)", "^= (threadIdx.x & 7) << 4", ()),
+        ("__align__(64)", "^= (threadIdx.x & 7) << 4", ("'s' starts at a multiple of 128 bytes",)),
+        ("__align__(128)", "&= ~127u", ("'s' starts at a multiple of what 'a &= ~127u' changes in its address",)),
+        ("__align__(128)", "&= ~127", ()),
+        ("__align__(128)", "|= 255 & (int)g[0]", ("'s' starts at a multiple of 256 bytes",)),
+        ("__align__(128)", "^= 16 * n", ("'s' starts at a multiple of what 'a ^= 16 * n' changes in its address",)),
+    ],
+)
+def test_bits_of_an_address_are_changed_where_its_start_has_none(
+    align: str, change: str, assumed: tuple[str, ...]
+) -> None:
+    found = [row for row in rows(SWIZZLED.format(align, change)) if row.op == "store"]
+    assert found and all(row.assumptions == assumed for row in found), [row.assumptions for row in found]
+
+
+def test_iterations_that_are_not_followed_are_an_assumption() -> None:
+    found = rows("__shared__ float s[1024]; for (int d = 1; d < n; d *= 2) s[threadIdx.x * d % 1024] = 0;")
+    assert [row.wavefronts for row in found][:7] == [1, 2, 4, 8, 16, 32, 16]
+    assert {(row.basis, row.assumptions) for row in found} == {
+        ("assumed", ("the loop over 'd' ends after at most 18 iterations",))
+    }
+    found = rows("__shared__ float s[1024]; for (int d = 1; d < n; d = 3 - d) s[threadIdx.x * d] = 0;")
+    assert [(row.wavefronts, row.assumptions) for row in found] == [(1, ()), (2, ())]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (; d < n; d *= 2) s[threadIdx.x] = 0;",  # how often, only the launch knows
+        "for (; d < threadIdx.x; d *= 2) s[threadIdx.x] = 0;",  # lanes differ in how often
+        "for (; d < threadIdx.x; d += 2) s[threadIdx.x] = 0;",
+        "for (int i = 0; i < 8; ++i) { if (threadIdx.x == i) break; d += 2; }",
+        "for (int i = 1; i < n; i *= 2) { d *= 2; s[d % 1024 + threadIdx.x] = 0; }",
+    ],
+)
+def test_after_a_loop_of_open_length_its_variables_are_open(loop: str) -> None:
+    body = "__shared__ float s[1024]; int d = 1; " + loop
+    assert counts(f"{body} s[(threadIdx.x * d) % 1024] = 1;")[-1][1] is None
+    assert counts(f"{body} s[(d * 32 + 1) % 1024] = 1;")[-1][1] in (None, 1)
+    if "threadIdx.x;" in loop or "break" in loop:
+        assert counts(f"{body} s[(d * 32 + 1) % 1024] = 1;")[-1][1] is None

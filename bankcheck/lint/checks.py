@@ -1,0 +1,24 @@
+"""Which function reports which codes. The rules themselves are in `rules`, which loads in no time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from bankcheck.lint.barriers import check_divergent_barriers, check_missing_barriers
+from bankcheck.lint.conflicts import check_conflicts, check_faults, check_row_passes, check_unknown
+from bankcheck.lint.facts import Facts
+from bankcheck.lint.findings import Finding
+from bankcheck.lint.layouts import check_padding, check_swizzles
+from bankcheck.lint.uncoalesced import check_coalescing
+
+CHECKS: tuple[tuple[frozenset[str], Callable[[Facts], Iterable[Finding]]], ...] = (
+    (frozenset(("BC101", "BC102", "BC103", "BC105")), check_conflicts),
+    (frozenset(("BC104",)), check_row_passes),
+    (frozenset(("BC201",)), check_swizzles),
+    (frozenset(("BC202", "BC203", "BC204")), check_padding),
+    (frozenset(("BC301",)), check_faults),
+    (frozenset(("BC401",)), check_divergent_barriers),
+    (frozenset(("BC402",)), check_missing_barriers),
+    (frozenset(("BC501",)), check_coalescing),
+    (frozenset(("BC901",)), check_unknown),
+)

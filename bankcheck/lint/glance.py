@@ -1,0 +1,42 @@
+"""A glance at a file's text: whether there can be shared memory in it, before anything is loaded or parsed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+Include = Callable[[str], str | None]
+"""The text of a header that is included with quotes, or None."""
+MAX_HEADERS = 60
+"""Headers of one file that are looked through."""
+_CODE = re.compile(r"__global__|__device__|threadIdx|__syncthreads")
+_INCLUDED = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
+_SHARED_MACRO = re.compile(r"(?m)^[ \t]*#[ \t]*define\b(?:[^\n]*\\\r?\n)*[^\n]*__shared__")
+UNKNOWN_QUALIFIER = re.compile(
+    r"""^[ \t]*(?:(?:extern|static|volatile|const|__align__\s*\(\s*\d+\s*\))\s+)*
+        (?!EOF\b)(?P<name>[A-Z][A-Z0-9_]{2,})\s+
+        (?:(?:volatile|const|unsigned|__align__\s*\(\s*\d+\s*\))\s+)*[A-Za-z_][\w:]*(?:\s*<[^;{}]{0,80}>)?\s+\w+\s*\[""",
+    re.VERBOSE | re.MULTILINE,
+)
+"""A word in capitals in front of an array's declaration, as in `SHARED float tile[32];`: is it `__shared__`?"""
+
+
+def may_use_shared(text: str, defines: Mapping[str, str], include: Include | None) -> bool:
+    """Whether a file may declare shared memory: by its name, or by a macro of its headers or of the configuration."""
+    if "__shared__" in text:
+        return True
+    if not _CODE.search(text):
+        return False
+    if UNKNOWN_QUALIFIER.search(text) or any("__shared__" in body for body in defines.values()):
+        return True
+    waiting = _INCLUDED.findall(text) if include is not None else []
+    seen: set[str] = set()
+    while waiting and include is not None and len(seen) <= MAX_HEADERS:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            header = include(name) or ""
+            if _SHARED_MACRO.search(header):
+                return True
+            waiting += _INCLUDED.findall(header)
+    return False
