@@ -35,10 +35,10 @@ def compile_source(
         raise BankcheckError(f"neither nvcc nor NVRTC was found {_NEEDED}")
     tool = compiler or str(library)
     included = _included_files(Path(path), data, options)
-    key = content_key("cubin-1", data, path, arch, kernel or "", repr(options), tool_version(tool), *included)
+    instances = _instances(facts, kernel)
+    key = content_key("cubin-2", data, path, arch, repr((instances, options)), tool_version(tool), *included)
     if use_cache and (known := cached(key)):
         return known
-    instances = _instances(facts, kernel)
     if compiler:
         cubin = _by_nvcc(compiler, path, arch, instances, options)
     else:
