@@ -36,6 +36,7 @@ FORMATS = ("text", "json", "github", "sarif")
 @click.option("--block", metavar="X,Y,Z", callback=integers("--block"), help="Block shape where no launch is known.")
 @click.option("--define", "-D", multiple=True, metavar="NAME[=VALUE]", help="A macro.")
 @click.option("--arch", metavar="SM", help="Architecture: sm_70 to sm_121.")
+@click.option("--compiled", is_flag=True, help="Compile, and count in the machine code what the source does not tell.")
 @click.option("--config", "config_file", type=click.Path(exists=True, dir_okay=False), help="Configuration file.")
 @click.option("--baseline", type=click.Path(dir_okay=False), help="Count only findings that are not in this file.")
 @click.option(
@@ -51,7 +52,7 @@ def command(
     paths: tuple[str, ...], output: str, everything: bool, select: tuple[str, ...], ignore: tuple[str, ...],
     min_excess: int | None, block: tuple[int, ...] | None, define: tuple[str, ...], arch: str | None,
     config_file: str | None, baseline: str | None, baseline_to_write: str | None, stdin_filename: str, jobs: int,
-    exit_zero: bool,
+    exit_zero: bool, compiled: bool,
 ) -> int:  # fmt: skip
     """Find bank conflicts in CUDA sources.
 
@@ -61,6 +62,8 @@ def command(
     gc.freeze()  # trees and tables live to the end: looking through them for garbage takes a tenth of the time
     gc.set_threshold(200_000, 50, 50)
     config = _configured(paths, config_file, select, ignore, min_excess, block, define, arch)
+    if compiled:
+        config = _with_compiler(config, ("BC901",) if not select and not ignore else ())
     known = read_baseline(baseline) if baseline is not None else frozenset()
     inputs = _inputs(paths or (".",), stdin_filename, config)
     results = list(mark_known(check_all(inputs, config, jobs or os.cpu_count() or 1), known))
@@ -75,6 +78,14 @@ def command(
         return 2
     found = any(f.active and f.severity != "note" for result in results for f in result.findings)
     return int(found and not exit_zero and baseline_to_write is None)
+
+
+def _with_compiler(config: Config, more: tuple[str, ...]) -> Config:
+    """The same configuration with machine code to ask, and `more` rules: what stays unknown after all is told."""
+    from bankcheck.commands.machine_code import Compiler  # lint itself needs no compiler
+
+    compiler = Compiler(config.arch, tuple(config.defines.items()), config.root)
+    return replace(config, machine_code=compiler, codes=config.codes.union(more))
 
 
 def _save(path: str, results: list[FileResult]) -> None:

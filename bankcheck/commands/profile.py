@@ -29,7 +29,9 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option("--smem", default=0, type=click.IntRange(0, 1 << 20), metavar="BYTES", help="Dynamic shared memory.")
 @click.option("--arch", default="", metavar="sm_90", help="Architecture to compile for, or to take from a fat binary.")
 @click.option("--blocks", default=0, type=click.IntRange(0, 65_536), help="Blocks to run where blockIdx matters.")
-@click.option("--nvcc", type=click.Path(), help="The nvcc to compile a .cu file with.")
+@click.option(
+    "--nvcc", type=click.Path(), metavar="PATH|nvrtc", help="The nvcc to compile a .cu file with, or the library."
+)
 @click.option("--sass", is_flag=True, help="Show instructions instead of source lines.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
 @click.option(

@@ -16,6 +16,8 @@ from bankcheck.compiled.source import SourceFacts, blank, blank_host_code, top_l
 from bankcheck.compiled.toolchain import cached, content_key, find_tool, run_tool, store, tool_version, wheel_folders
 from bankcheck.errors import BankcheckError
 
+NVRTC = "nvrtc"
+"""Given as nvcc: the library, which starts faster, though it may be of another version than the nvcc on the PATH."""
 _ATTEMPTS = 40
 _NEEDED = "to compile this file: pip install 'bankcheck[compile]', put nvcc on the PATH, or give --nvcc"
 
@@ -24,21 +26,24 @@ def compile_source(
     path: str, data: bytes, facts: SourceFacts, arch: str, kernel: str | None, nvcc: str | None,
     options: Sequence[str], use_cache: bool,
 ) -> bytes:  # fmt: skip
-    """The cubin of a .cu file, by nvcc if there is one, else by NVRTC. Raises `BankcheckError` with the first error."""
+    """The cubin of a .cu file, by nvcc if there is one, else (or for `nvcc="nvrtc"`) by NVRTC.
+
+    Raises `BankcheckError` with the compiler's first error.
+    """
     if not re.fullmatch(r"sm_\d{2,3}[af]?", arch):
         raise BankcheckError(f"'{arch[:40]}' is not an architecture to compile for: write sm_90")
     recorded, recorded_nvcc = _compile_commands(path)
-    compiler = nvcc or recorded_nvcc or find_tool("nvcc")
+    compiler = None if nvcc == NVRTC else nvcc or recorded_nvcc or find_tool("nvcc")
     options = [*recorded, *options]
     library = None if compiler else find_library("nvrtc")
     if compiler is None and library is None:
         raise BankcheckError(f"neither nvcc nor NVRTC was found {_NEEDED}")
     tool = compiler or str(library)
     included = _included_files(Path(path), data, options)
-    key = content_key("cubin-1", data, path, arch, kernel or "", repr(options), tool_version(tool), *included)
+    instances = _instances(facts, kernel)
+    key = content_key("cubin-2", data, path, arch, repr((instances, options)), tool_version(tool), *included)
     if use_cache and (known := cached(key)):
         return known
-    instances = _instances(facts, kernel)
     if compiler:
         cubin = _by_nvcc(compiler, path, arch, instances, options)
     else:

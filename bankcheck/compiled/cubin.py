@@ -52,8 +52,8 @@ class Cubin:
     """Offset in constant bank 4 -> the symbol whose address the loader puts there."""
     functions: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Function symbol -> (name of its text section without `.text.`, offset in it)."""
-    source_files: int = 0
-    """How many source files the line table names; 0 without line information."""
+    has_inlining: bool = False
+    """Whether lines of several source files may be inlined into each other; false without line information."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,10 @@ def _read(data: bytes) -> Cubin:
     for name, section_index, value, kind in symbols:
         if kind == 2 and 0 < section_index < len(sections) and sections[section_index].name.startswith(".text."):
             functions[name] = (sections[section_index].name.removeprefix(".text."), value)
-    line_table = by_name.get(".debug_line")
-    return Cubin(_arch(data), kernels, banks, addresses, functions, _line_files(line_table.data if line_table else b""))
+    # The names of inlined functions stand in .debug_str: without it there are none.
+    line_table = by_name.get(".debug_line") if ".debug_str" in by_name else None
+    several_files = line_table is not None and _line_files(line_table.data) > 1
+    return Cubin(_arch(data), kernels, banks, addresses, functions, several_files)
 
 
 def _arch(data: bytes) -> str:

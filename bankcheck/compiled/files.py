@@ -35,7 +35,7 @@ def _profile_image(item: Input, build: Build, options: Options, blocks: int) -> 
             pass  # written by something else: make it again
     # numpy is loaded while nvdisasm runs.
     threading.Thread(target=importlib.import_module, args=("bankcheck.compiled.profile",), daemon=True).start()
-    listing, inlining = disassemble(item.data, item.cubin.source_files > 1, build.use_cache)
+    listing, inlining = disassemble(item.data, item.cubin.has_inlining, build.use_cache)
     from bankcheck.compiled.profile import Limits, profile_cubin  # imports numpy
 
     profiles = profile_cubin(item.cubin, listing, inlining, build.kernel, options, item.facts, Limits(blocks))

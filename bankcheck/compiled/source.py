@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from bankcheck.compiled.constants import HostConstants
 from bankcheck.compiled.names import split_commas
 
 _KERNEL = re.compile(r"__global__\b")
@@ -21,7 +22,7 @@ class SourceFacts:
     instances: dict[str, tuple[str, ...]] = field(default_factory=dict)
     templates: frozenset[str] = frozenset()
     shapes: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Kernel name -> (grid, block) of its first launch, as "32,8"; empty where it is not written out in numbers."""
+    """Kernel name -> (grid, block) of its first launch, as "32,8"; empty where constants do not give it."""
 
 
 def without_comments(text: str) -> str:
@@ -47,23 +48,17 @@ def read_source(text: str) -> SourceFacts:
             templates.add(name)
     instances: dict[str, list[str]] = {}
     shapes: dict[str, tuple[str, str]] = {}
+    items = top_level_items(plain) if "<<<" in plain else []
     for launch in _LAUNCH.finditer(plain):
         configuration = split_commas(launch[3])
         if launch[1] in parameters and len(configuration) >= 2:
-            shapes.setdefault(launch[1], (_shape(configuration[0], plain), _shape(configuration[1], plain)))
+            function = max((start for start, end in items if start <= launch.start() < end), default=0)
+            known = HostConstants(plain[: launch.start()], function)
+            shapes.setdefault(launch[1], (known.shape(configuration[0]), known.shape(configuration[1])))
         if launch[2] and launch[1] in parameters:
             instances.setdefault(launch[1], []).append(re.sub(r"\s+", " ", launch[1] + launch[2]))
     unique = {name: tuple(dict.fromkeys(found)) for name, found in instances.items()}
     return SourceFacts(parameters, unique, frozenset(templates), shapes)
-
-
-def _shape(text: str, source: str) -> str:
-    """`128`, `dim3(32, 8)` or the name of a `dim3` variable, as "32,8"; empty if it is not written in numbers."""
-    if re.fullmatch(r"[A-Za-z_]\w*", text):
-        found = re.search(rf"\bdim3\s+(?:const\s+)?{text}\s*[({{=]\s*(?:dim3\s*\()?([\d\s,]+)[)}}]", source)
-        text = found[1] if found else text
-    numbers = re.fullmatch(r"(?:dim3\s*[({]\s*)?(\d{1,10}(?:\s*,\s*\d{1,10}){0,2})\s*[)}]?", text.strip())
-    return re.sub(r"\s+", "", numbers[1]) if numbers else ""
 
 
 def _parameter_list(text: str, start: int) -> tuple[str, str] | None:

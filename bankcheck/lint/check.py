@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from bankcheck.hardware import arch_note
 from bankcheck.lint.checks import CHECKS
+from bankcheck.lint.compiled import ask
 from bankcheck.lint.config import Config
 from bankcheck.lint.facts import Facts, gather, rows_of
 from bankcheck.lint.findings import AccessRow, FileResult, Finding, Place, Summary, sort_key, with_fingerprints
@@ -32,19 +33,23 @@ def check_file(
     program = read_program(source)
     facts = gather(program, [*find_launches(program), *launches], config.block, "BC501" in config.codes)
     rows = tuple(_rows(facts))
-    findings = list(_apply_rules(facts, config))
+    asked = frozenset() if config.machine_code is None else frozenset(("BC901",))
+    findings = list(_apply_rules(facts, config.codes | asked))
+    summary = _summary(facts)
+    if config.machine_code is not None and summary.unknown:
+        rows, findings, summary = ask(config.machine_code, path, text, rows, findings, summary)
     findings += check_unparsed(facts, config)
     findings = [_with_arch(finding, config) for finding in findings]
     findings = _deduplicated(findings)
     findings = _suppressed(findings, source, config)
     wanted = [f for f in findings if f.code in config.codes and f.code not in config.ignores(path)]
     wanted = [f for f in wanted if f.code not in _CONFLICTS or (f.excess or 0) >= config.min_excess]
-    return FileResult(path, tuple(with_fingerprints(wanted)), rows, _summary(facts))
+    return FileResult(path, tuple(with_fingerprints(wanted)), rows, summary)
 
 
-def _apply_rules(facts: Facts, config: Config) -> Iterator[Finding]:
+def _apply_rules(facts: Facts, wanted: frozenset[str]) -> Iterator[Finding]:
     for codes, check in CHECKS:
-        if codes & config.codes:
+        if codes & wanted:
             yield from check(facts)
 
 
@@ -78,7 +83,7 @@ def _summary(facts: Facts) -> Summary:
 
 def _with_arch(finding: Finding, config: Config) -> Finding:
     note = arch_note(config.arch)
-    if not note or finding.wavefronts is None:
+    if not note or finding.wavefronts is None or note in finding.assumptions:
         return finding
     return replace(finding, basis="assumed", assumptions=(*finding.assumptions, note))
 

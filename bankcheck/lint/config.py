@@ -11,6 +11,7 @@ from typing import Any
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import arch_note
 from bankcheck.launch import Block
+from bankcheck.lint.compiled import MachineCode
 from bankcheck.lint.rules import RULES, codes_matching
 
 NAMES = ("bankcheck.toml", "pyproject.toml")
@@ -33,6 +34,8 @@ class Config:
     root: Path | None = None
     """The directory that patterns and reported paths are relative to."""
     origin: str = ""
+    machine_code: MachineCode | None = None
+    """Where to ask for what the source does not tell; None: nowhere."""
 
     def ignores(self, path: str) -> frozenset[str]:
         """The codes that are off in one file."""

@@ -36,7 +36,7 @@ class Built:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.cubin: Cubin = read_cubin(data)
-        self.listing, self.inlining = toolchain.disassemble(data, self.cubin.source_files > 1, True)
+        self.listing, self.inlining = toolchain.disassemble(data, self.cubin.has_inlining, True)
 
     def profile(
         self, kernel: str, block: str, grid: str = "1", *arguments: str, smem: int = 0, limits: Limits | None = None

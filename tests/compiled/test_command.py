@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from bankcheck.compiled.compilers import find_library
 from bankcheck.compiled.containers import decompress_lz4, device_images
 from bankcheck.compiled.cubin import read_cubin
+from bankcheck.compiled.inputs import Build, load
 from bankcheck.compiled.names import choose_kernels, normal_name, split_signature
 from bankcheck.compiled.source import blank_host_code, read_source
+from bankcheck.compiled.toolchain import disassemble, find_tool
 from bankcheck.errors import BankcheckError
-from compiled.support import DATA, Built, run_command
+from compiled.support import DATA, Built, need_tools, run_command
 
 XOR = DATA / "kernels" / "xor-transpose.cu"
 
@@ -197,3 +200,23 @@ def test_library_code_is_shown_at_the_users_line(kernel: str, ways: int) -> None
     assert store["ways"] == ways and store["status"] == "computed"
     assert Path(store["source_file"]).name == "swizzled.cu" and "tile.store" in text[store["line"] - 1]
     assert Path(store["inlined"][0]["file"]).name == "tile.hpp" and "fill<" in text[store["inlined"][-1]["line"] - 1]
+
+
+def test_functions_that_are_inlined_are_known_from_the_cubin() -> None:
+    """Only then is the slow inline listing made."""
+    need_tools()
+    inlined = load(str(DATA / "swizzled.cu"), (DATA / "swizzled.cu").read_bytes(), Build())[0]
+    plain = load(str(XOR), XOR.read_bytes(), Build())[0]
+    assert inlined.cubin.has_inlining and not plain.cubin.has_inlining
+    assert b"inlined at" in disassemble(inlined.data, True, True)[1]
+    assert b"inlined at" not in disassemble(plain.data, True, True)[1]
+
+
+def test_the_library_can_be_asked_for() -> None:
+    need_tools()
+    if find_tool("nvcc") is None or find_library("nvrtc") is None:
+        pytest.skip("needs nvcc and NVRTC")
+    arguments = (str(XOR), "--block", "32,32", "--arg", "n=64", "--format", "json")
+    one, other = (json.loads(run_command(*arguments, *extra).stdout) for extra in ((), ("--nvcc", "nvrtc")))
+    totals = [document["kernels"][0]["totals"] for document in (one, other)]
+    assert totals[0] == totals[1] and totals[0]["shared_wavefronts"] == 64

