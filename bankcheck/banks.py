@@ -111,7 +111,8 @@ def count_wavefronts(instruction: str | Rule, addresses: Addresses) -> Traffic:
         return Traffic(rule, tuple(addresses), None, None, ways, merged)
     wavefronts = total * rule.multiplier
     active = len(words) - words.count(None)
-    ideal = rule.matrices or min(wavefronts, -(active * width // -ROW_BYTES) * rule.multiplier)
+    least = rule.matrices or -(active * width // -ROW_BYTES) * rule.multiplier
+    ideal = min(wavefronts, least)
     return Traffic(rule, tuple(addresses), wavefronts, ideal, ways, merged)
 
 

@@ -83,3 +83,9 @@ def test_every_rule_has_a_source() -> None:
         assert "measured" in rule.source or "assumed" in rule.source
         lanes = [lane for group in rule.groups for lane in group]
         assert sorted(lanes) == list(range(8 * rule.matrices or 32))
+
+
+def test_matrices_without_rows_cost_nothing() -> None:
+    """A matrix none of whose rows is asked for adds no wavefront, and the ideal is never above the count."""
+    traffic = count_wavefronts("stmatrix.x2", [0] * 8 + [None] * 24)
+    assert (traffic.wavefronts, traffic.ideal, traffic.excess) == (1, 1, 0)
