@@ -26,6 +26,7 @@ __global__ void looked_up(float* out, const int* table) {
   s[threadIdx.x] = 1;
   __syncthreads();
   out[threadIdx.x] = s[table[threadIdx.x]];
+  out[64] = table[table[64]];
 }
 void launch(float* p, const int* t) { looked_up<<<1, 64>>>(p, t); INSTANCES }
 """
