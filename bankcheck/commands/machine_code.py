@@ -72,8 +72,11 @@ def _plain(mangled: str) -> str:
 
 
 def _touches_shared(row: InstructionProfile, file: str) -> bool:
-    here = Path(row.source_file).resolve() == Path(file).resolve()
-    return here and (row.space == "shared" or row.status == UNKNOWN or bool(row.shared_wavefronts))
+    if Path(row.source_file).resolve() != Path(file).resolve():
+        return False
+    if row.space == "generic":  # shared only if its address says so
+        return row.status == UNKNOWN or bool(row.shared_wavefronts)
+    return row.space != "global"
 
 
 def _access(profile: KernelProfile, row: InstructionProfile) -> MachineAccess:

@@ -36,8 +36,9 @@ def check_file(
     asked = frozenset() if config.machine_code is None else frozenset(("BC901",))
     findings = list(_apply_rules(facts, config.codes | asked))
     summary = _summary(facts)
-    if config.machine_code is not None and summary.unknown:
-        rows, findings, summary = ask(config.machine_code, path, text, rows, findings, summary)
+    if config.machine_code is not None:
+        kernels = {(e.kernel.name, e.launch.block.extents): None for e in facts.executions if e.kernel.is_kernel}
+        rows, findings, summary = ask(config.machine_code, path, text, kernels, rows, findings, summary)
     findings += check_unparsed(facts, config)
     findings = [_with_arch(finding, config) for finding in findings]
     findings = _deduplicated(findings)

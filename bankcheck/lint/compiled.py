@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
-from bankcheck.lint.findings import AccessRow, Basis, Finding, Summary
+from bankcheck.lint.findings import AccessRow, Basis, Finding, Place, Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,18 @@ class Resolved(NamedTuple):
     summary: Summary
 
 
+Kernels = Iterable[tuple[str, tuple[int, int, int]]]
+"""The kernels of a file that use shared memory, each with a block that it is judged for."""
+
+
 def ask(
-    machine: MachineCode, path: str, text: str, rows: Sequence[AccessRow], findings: Sequence[Finding], summary: Summary
-) -> Resolved:
-    """Replace what is unknown by the counts of the machine code; what stays unknown gets the reason added."""
+    machine: MachineCode, path: str, text: str, kernels: Kernels, rows: Sequence[AccessRow],
+    findings: Sequence[Finding], summary: Summary,
+) -> Resolved:  # fmt: skip
+    """Replace what is unknown by the counts of the machine code; what stays unknown gets the reason added.
+
+    Accesses on lines where the source level saw none (through a method, say) are added.
+    """
     new_rows: list[AccessRow] = []
     answers: dict[tuple[object, ...], list[AccessRow]] = {}
     for row in rows:
@@ -61,7 +69,16 @@ def ask(
                 known.append(answer)
                 new_rows.append(answer)
     new_findings = [f for finding in findings for f in _finding(finding, answers)]
-    return Resolved(tuple(new_rows), new_findings, _summary(summary, rows, answers))
+    summary = _summary(summary, rows, answers)
+    unseen: dict[tuple[object, ...], list[AccessRow]] = {}
+    for kernel, block in kernels:
+        for row in _unseen(machine, path, text, kernel, block, rows):
+            unseen.setdefault((row.kernel, row.place, row.op), []).append(row)
+    for same in unseen.values():
+        new_rows += same
+        new_findings += _findings_of(_not_analysed(same[0], text), same)
+        summary = _counted_in(summary, same)
+    return Resolved(tuple(new_rows), new_findings, summary)
 
 
 def _is_open(row: AccessRow) -> bool:
@@ -89,6 +106,34 @@ def _answer(machine: MachineCode, path: str, text: str, row: AccessRow) -> list[
         return [replace(row, reason=f"{row.reason}; [compiled] {unknown}")]
     names = dict.fromkeys(found.kernel for found in mine)
     return [_counted(row, [found for found in mine if found.kernel == name]) for name in names]
+
+
+def _unseen(
+    machine: MachineCode, path: str, text: str, kernel: str, block: tuple[int, int, int], rows: Sequence[AccessRow]
+) -> Iterator[AccessRow]:
+    """Rows for the shared-memory instructions of lines on which the source level has no access of the kernel."""
+    try:
+        code = machine(path, text, kernel, block)
+    except BankcheckError:
+        return  # nothing is known to be missing
+    seen = {line for row in rows if row.kernel == kernel for line in range(row.place.line, row.place.end_line + 1)}
+    lines = text.splitlines()
+    found: dict[tuple[int, str], None] = {}
+    for access in code:
+        if access.line not in seen and 0 < access.line <= len(lines) and (access.requests or access.reason):
+            op = next((op for op, opcodes in _OPCODES.items() if access.opcode in opcodes), "access")
+            found[access.line, op] = None
+    for line, op in found:
+        shown, number = lines[line - 1].strip(), lines[line - 1]
+        place = Place(path, line, len(number) - len(number.lstrip()) + 1, line, len(number.rstrip()) + 1)
+        open_row = AccessRow(place, "", op, shown, 0, kernel, block, {}, None, None, None, None, None,
+                             "only the machine code shows this access", ())  # fmt: skip
+        yield from _answer(machine, path, text, open_row)
+
+
+def _not_analysed(row: AccessRow, text: str) -> Finding:
+    return Finding("BC901", "note", f"not analysed: {row.reason}", row.place, row.kernel,
+                   source_line=text.splitlines()[row.place.line - 1])  # fmt: skip
 
 
 def _counted(row: AccessRow, code: Sequence[MachineAccess]) -> AccessRow:
@@ -121,29 +166,39 @@ def _finding(finding: Finding, answers: dict[tuple[object, ...], list[AccessRow]
         yield finding
         return
     for rows in mine:
-        stuck = next((row for row in rows if _is_open(row)), None)
-        worst = max(rows, key=lambda row: (row.excess or 0, row.ways or 0))
-        if stuck is not None:
-            yield replace(finding, message=f"not analysed: {stuck.reason}")
-        if worst.excess:
-            message = (
-                f"{worst.ways}-way bank conflict [compiled]: {_operation(worst)} of this line take "
-                f"{worst.wavefronts:,} wavefronts instead of {worst.ideal:,} ({worst.notes[-1].split(', ')[-1]})"
-            )
-            yield replace(
-                finding, code="BC101", severity="warning", message=message, basis=worst.basis or "assumed",
-                wavefronts=worst.wavefronts, ideal=worst.ideal, ways=worst.ways, assumptions=worst.assumptions,
-            )  # fmt: skip
+        yield from _findings_of(finding, rows)
+
+
+def _findings_of(finding: Finding, rows: Sequence[AccessRow]) -> Iterator[Finding]:
+    """What the answers for one access say, at the place of `finding`."""
+    stuck = next((row for row in rows if _is_open(row)), None)
+    worst = max(rows, key=lambda row: (row.excess or 0, row.ways or 0))
+    if stuck is not None:
+        yield replace(finding, message=f"not analysed: {stuck.reason}")
+    if worst.excess:
+        message = (
+            f"{worst.ways}-way bank conflict [compiled]: {_operation(worst)} of this line take "
+            f"{worst.wavefronts:,} wavefronts instead of {worst.ideal:,} ({worst.notes[-1].split(', ')[-1]})"
+        )
+        yield replace(
+            finding, code="BC101", severity="warning", message=message, basis=worst.basis or "assumed",
+            wavefronts=worst.wavefronts, ideal=worst.ideal, ways=worst.ways, assumptions=worst.assumptions,
+        )  # fmt: skip
 
 
 def _summary(before: Summary, rows: Sequence[AccessRow], answers: dict[tuple[object, ...], list[AccessRow]]) -> Summary:
-    clean, conflicting, unknown = before.clean, before.conflicting, before.unknown
     known_bad = {_access(row) for row in rows if not _is_open(row) and (row.excess or row.reason)}
     for access, found in answers.items():
         if access in known_bad:
             continue  # counted among the conflicting ones already
-        if any(row.excess for row in found):
-            conflicting, unknown = conflicting + 1, unknown - 1
-        elif not any(_is_open(row) for row in found):
-            clean, unknown = clean + 1, unknown - 1
-    return Summary(clean, conflicting, unknown)
+        before = _counted_in(Summary(before.clean, before.conflicting, before.unknown - 1), found)
+    return before
+
+
+def _counted_in(summary: Summary, found: Sequence[AccessRow]) -> Summary:
+    """The summary with one more access."""
+    if any(row.excess for row in found):
+        return replace(summary, conflicting=summary.conflicting + 1)
+    if any(_is_open(row) for row in found):
+        return replace(summary, unknown=summary.unknown + 1)
+    return replace(summary, clean=summary.clean + 1)

@@ -26,15 +26,16 @@ __global__ void looked_up(float* out, const int* table) {
   s[threadIdx.x] = 1;
   __syncthreads();
   out[threadIdx.x] = s[table[threadIdx.x]];
+  out[64] = table[table[64]];
 }
 void launch(float* p, const int* t) { looked_up<<<1, 64>>>(p, t); INSTANCES }
 """
 BAD, GOOD = "column<32><<<1, 32>>>(p);", "column<33><<<1, 32>>>(p);"
 
 
-def lint(folder: Path, instances: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def lint(folder: Path, instances: str, *arguments: str, text: str = KERNELS) -> subprocess.CompletedProcess[str]:
     """Lint the kernels in a process of its own."""
-    (folder / "k.cu").write_text(KERNELS.replace("INSTANCES", instances))
+    (folder / "k.cu").write_text(text.replace("INSTANCES", instances))
     command = [sys.executable, "-m", "bankcheck", "lint", "k.cu", *arguments]
     root = str(Path(__file__).parents[2])
     return subprocess.run(
@@ -42,9 +43,9 @@ def lint(folder: Path, instances: str, *arguments: str) -> subprocess.CompletedP
     )
 
 
-def document(folder: Path, instances: str, *arguments: str) -> dict[str, Any]:
+def document(folder: Path, instances: str, *arguments: str, text: str = KERNELS) -> dict[str, Any]:
     """The JSON report, everything listed."""
-    return json.loads(lint(folder, instances, "--format", "json", "--all", *arguments).stdout)  # type: ignore[no-any-return]
+    return json.loads(lint(folder, instances, "--format", "json", "--all", *arguments, text=text).stdout)  # type: ignore[no-any-return]
 
 
 def test_the_source_alone_does_not_tell(tmp_path: Path) -> None:
@@ -96,6 +97,22 @@ def test_what_cannot_be_compiled_stays_unknown_and_says_why(tmp_path: Path, inst
     assert finding["message"].startswith("not analysed: ")
     assert reason in finding["message"] or "NVRTC" in finding["message"]
     assert report["summary"]["not_analysed"] == 2
+
+
+def test_an_access_that_the_source_level_does_not_see(tmp_path: Path) -> None:
+    need_tools()
+    method = (
+        "struct Tile {\n  float* base;\n"
+        "  __device__ float& at(int row, int column) { return base[row * 32 + column]; }\n};\n"
+        "__global__ void columns(float* out) {\n  __shared__ float s[32 * 32];\n  Tile tile{s};\n"
+        "  tile.at(threadIdx.x, threadIdx.y) = 1;\n  __syncthreads();\n  out[threadIdx.x] = s[threadIdx.x];\n}\n"
+        "void go(float* p) { columns<<<1, dim3(32, 4)>>>(p); }\n"
+    )
+    report = document(tmp_path, "", "--compiled", text=method)
+    (conflict,) = report["findings"]
+    assert (conflict["code"], conflict["ways"]) == ("BC101", 32) and conflict["line"] in (3, 8)
+    assert (conflict["wavefronts"], conflict["ideal"]) == (128, 4)
+    assert report["summary"] == {"files": 1, "clean": 1, "conflicting": 1, "not_analysed": 0}
 
 
 def test_selection_and_limits_apply(tmp_path: Path) -> None:
