@@ -10,6 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Random on a developer's machine, the same examples every time in continuous integration; no test is about speed.
+settings.register_profile("random", deadline=None)
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.load_profile("same" if os.environ.get("CI") else "random")
 
 GOLDENS = Path(__file__).parent / "goldens"
 ROOT = Path(__file__).parent.parent
