@@ -7,7 +7,7 @@ import importlib.util
 from pathlib import Path
 
 
-def library() -> ctypes.CDLL | None:
+def find_library() -> ctypes.CDLL | None:
     """The NVRTC of the wheel, or None where the wheel is not installed."""
     try:
         found = importlib.util.find_spec("nvidia")
@@ -23,7 +23,7 @@ def library() -> ctypes.CDLL | None:
 
 def compile_cubin(source: Path, arch: str, options: tuple[str, ...] = ()) -> bytes:
     """The cubin of one kernel file for `arch` ("sm_90"). Raises `RuntimeError` with the compiler's log."""
-    nvrtc = library()
+    nvrtc = find_library()
     if nvrtc is None:
         raise RuntimeError("NVRTC is not installed")
     program = ctypes.c_void_p()

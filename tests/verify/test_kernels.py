@@ -17,7 +17,7 @@ from bankcheck.verify.transpose import DESIGNS
 
 from . import nvrtc
 
-needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
+needs_nvrtc = pytest.mark.skipif(nvrtc.find_library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 SOURCES = sorted(kernel_folder().glob("*.cu"))
 REQUEST_FILES = sorted({kernel_for(name).file for name, rule in RULES.items() if not rule.loop})
 
