@@ -52,6 +52,9 @@ def _run_all(run: Callable[[list[int]], Tally], chosen: list[int], together: int
 def _these_only(tally: Tally, chosen: list[int], launch: Launch) -> Counted:
     shown = ", ".join(map(str, chosen[:8])) + (", ..." if len(chosen) > 8 else "")
     text = f"{len(chosen)} of {launch.blocks} blocks were run (numbers {shown}): counts are for these (--blocks N)"
+    if len(chosen) < launch.blocks:
+        for index in tally.rows:
+            tally.note(index, f"counted in {len(chosen)} of {launch.blocks} blocks only")
     return Counted(tally, len(chosen), text)
 
 

@@ -47,6 +47,11 @@ class Check:
         name = split_signature(profile.kernel)[0]
         if not _OPERATORS[self.operator](value, self.limit):
             return f"check failed: {name}: {self.quantity} is {value:,}, limit {self.text}"
+        if profile.is_sampled and not allow_unknown:
+            return (
+                f"check not decided: {name}: {profile.blocks_run} of {profile.blocks} blocks were run "
+                "(--blocks N runs more, --allow-unknown takes them for the kernel)"
+            )
         known, every = profile.exact_share
         if known < every and not allow_unknown and self.quantity != "unknown":
             return (

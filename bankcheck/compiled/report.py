@@ -127,6 +127,10 @@ def _totals(profile: KernelProfile) -> list[str]:
     if profile.total_ncu != wavefronts:
         lines.append(f"  Nsight Compute prints {profile.total_ncu:,} shared wavefronts (its model, not its counter)")
     share = f"{known} of {every} memory instructions are counted exactly for this launch"
+    if profile.is_sampled:
+        share = (
+            f"{known} of {every} memory instructions are counted, in {profile.blocks_run} of {profile.blocks} blocks"
+        )
     lines.append(f"  {share}" + ("" if known == every else f"; totals leave out the {every - known} unknown"))
     return lines
 

@@ -63,6 +63,11 @@ class KernelProfile:
         known = sum(row.status != UNKNOWN for row in self.instructions)
         return known, len(self.instructions)
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether only some blocks of the grid were run: the others may count differently."""
+        return self.blocks_run < self.blocks
+
     def total(self, name: str) -> int:
         """The sum of a count over the instructions for which it is known."""
         return sum(getattr(row, name) or 0 for row in self.instructions)

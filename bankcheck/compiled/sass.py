@@ -97,7 +97,7 @@ def split_operands(text: str) -> list[str]:
     """Cut at the commas outside brackets, and between two addresses written side by side: `[R10][R2.64]`."""
     parts, depth, start = [], 0, 0
     if text.startswith("["):
-        text = text.replace("][", "],[")
+        text = re.sub(r"^(\[[^\]]*\])\[", r"\1,[", text)  # not inside desc[UR6][R2.64]
     for at, char in enumerate(text):
         if char in "[({":
             depth += 1

@@ -220,3 +220,40 @@ def test_the_library_can_be_asked_for() -> None:
     one, other = (json.loads(run_command(*arguments, *extra).stdout) for extra in ((), ("--nvcc", "nvrtc")))
     totals = [document["kernels"][0]["totals"] for document in (one, other)]
     assert totals[0] == totals[1] and totals[0]["shared_wavefronts"] == 64
+
+
+def test_a_sampled_grid_is_not_called_exact_and_decides_no_check(tmp_path: Path) -> None:
+    """Block 37 of 100 conflicts; four blocks of ten thousand do not show it, so nothing is claimed for the grid."""
+    source = tmp_path / "rare.cu"
+    source.write_text(
+        """__global__ void rare(float* out) {
+  __shared__ volatile float s[2048];
+  int stride = blockIdx.x % 100 == 37 ? 32 : 1;
+  s[threadIdx.x * stride] = 1;
+  out[blockIdx.x] = s[0];
+}
+"""
+    )
+    found = run_command(str(source), "--block", "32", "--grid", "10000", "--check", "excess<=0")
+    assert found.returncode == 1 and "check not decided" in found.stderr and "exactly" not in found.stdout
+    whole = run_command(str(source), "--block", "32", "--grid", "100", "--check", "excess<=0")
+    assert whole.returncode == 1 and "check failed" in whole.stderr
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_cp_async_is_counted_on_every_architecture(arch: str, tmp_path: Path) -> None:
+    """sm_90 writes the global address as desc[UR][R]: the shared side must not be lost to it."""
+    source = tmp_path / "fill.cu"
+    source.write_text(
+        """__global__ void fill(const float4* in) {
+  __shared__ float4 s[32 * 9];
+  unsigned to = (unsigned)__cvta_generic_to_shared(&s[threadIdx.x * 9]);
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(in + threadIdx.x));
+  asm volatile("cp.async.wait_all;");
+}
+"""
+    )
+    found = run_command(str(source), "--block", "32", "--arch", arch, "--format", "json", "--no-cache")
+    (row,) = [row for row in json.loads(found.stdout)["kernels"][0]["instructions"] if "LDGSTS" in row["sass"]]
+    assert (row["status"], row["shared_wavefronts"], row["global_sectors"]) != ("unknown", None, None)
+    assert row["shared_wavefronts"] in (0, 4) and row["global_sectors"] == 16
