@@ -71,11 +71,6 @@ class Rule:
     row_writes: bool = False
     loop: str = ""
 
-    @property
-    def is_store(self) -> bool:
-        """True for instructions that only write shared memory."""
-        return self.instruction.startswith(("st", "cp.async"))
-
 
 def _rows() -> list[Rule]:
     rows = []

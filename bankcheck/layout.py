@@ -107,23 +107,6 @@ def _log2(value: int, what: str) -> int:
     return value.bit_length() - 1
 
 
-def pitches(shape: tuple[int, ...], pad: tuple[int, ...] = ()) -> tuple[int, ...]:
-    """Elements from one index to the next in each dimension of a row-major array with padded dimensions.
-
-    `pad` gives extra elements per dimension, aligned to the right: (1,) pads the innermost dimension.
-    `pitches((32, 32), (1,))` is (33, 1).
-    """
-    if len(pad) > len(shape):
-        raise BankcheckError(f"--pad has {len(pad)} numbers for {len(shape)} dimensions")
-    extents = list(shape)
-    for position, extra in enumerate(reversed(pad), start=1):
-        extents[-position] += extra
-    steps = [1]
-    for extent in reversed(extents[1:]):
-        steps.append(steps[-1] * extent)
-    return tuple(reversed(steps))
-
-
 def escape(swizzle: Swizzle, size: int) -> int | None:
     """An offset below `size` that the map sends to `size` or beyond, or None: it then permutes 0..size-1.
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from bankcheck import poly
 from bankcheck.boxes import Box, Effort, Split, Undecided, cut
-from bankcheck.expr import Evaluator, Lanes, Node, Op, Symbol, Undefined, symbols_of
+from bankcheck.expr import Evaluator, Lanes, Node, Op, Symbol, Undefined
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
 from bankcheck.poly import Number, Poly
 from bankcheck.symbolic import BoxArithmetic
@@ -213,8 +213,3 @@ def _real_addresses(numbers: list[Number | None], samples: list[int | None], box
     return tuple(
         None if number is None else poly.bounds(number, {n: (q, q) for n, q in at.items()})[0] for number in numbers
     )
-
-
-def uniform_symbols(request: Request) -> dict[str, Symbol]:
-    """The uniform symbols of a request, by name."""
-    return {name: s for name, s in symbols_of(request.address, request.active).items() if name not in request.lanes}

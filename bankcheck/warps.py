@@ -7,6 +7,7 @@ is one more uniform unknown: `threadIdx.y` of a 32x8 block is simply `warp`, so 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -95,14 +96,14 @@ def with_sums_as_unknowns(request: Request) -> tuple[Request, Box] | None:
     if not found:
         return None
     full = Unknown(expr.INT.low, expr.INT.high)
-    changed = Request(request.rule, address, active, request.lanes, request.period_bytes, request.unit_bytes,
-                      request.shift_invariant)  # fmt: skip
+    changed = replace(request, address=address, active=active)
     return changed, {symbol.name: full for symbol in found.values()}
 
 
 def _scales(op: Op) -> bool:
-    """A product or sum with a constant: what varies is inside."""
-    return (op.name in ("+", "-", "*", "cast") and any(isinstance(arg, Const) for arg in op.args)) or op.name == "cast"
+    """A conversion, or a product or sum with a constant: what varies is inside."""
+    with_constant = op.name in ("+", "-", "*") and any(isinstance(arg, Const) for arg in op.args)
+    return with_constant or op.name == "cast"
 
 
 def enumerate_points(

@@ -72,7 +72,6 @@ class FastForward:
     trace: list[Entry] = field(default_factory=list)
     start: int = 0
     """Position of `trace[0]` in the whole record."""
-    skipped_iterations: int = 0
     _histories: dict[int, _History] = field(default_factory=dict)
     _live: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
@@ -172,7 +171,6 @@ class FastForward:
             totals += [(at, contribution, count * times) for at, contribution, count in entry.skipped]
         for at, contribution, count in totals:
             machine.tally.add(at, contribution, count)
-        self.skipped_iterations += times
         self.trace.append(Entry(index, now.mask, [], None, skipped=tuple(totals)))
 
 

@@ -171,7 +171,7 @@ def _combined(tags: Tags, coefficients: Sequence[int], unknowns: Unknowns) -> in
 
 def _bits(meaning: Meaning, sources: Sequence[Value], output: Array, mask: Mask, unknowns: Unknowns) -> Value:
     """Bitwise operations: only the bits that depend on unknown bits are unknown."""
-    unknown_bits, unsharable = [], np.zeros(output.shape, np.bool_)
+    unknown_bits = []
     for source in sources[:3]:
         if source.tags is None:
             unknown_bits.append(np.zeros(output.shape, np.uint32))
@@ -179,7 +179,6 @@ def _bits(meaning: Meaning, sources: Sequence[Value], output: Array, mask: Mask,
         alignments = np.array([1, *unknowns.alignment[1:]], np.uint32)
         low = np.where(source.tags > 0, alignments[np.maximum(source.tags, 0)], np.uint32(1)) - np.uint32(1)
         unknown_bits.append(np.where(source.tags == 0, np.uint32(0), ~low))
-        unsharable |= source.tags == UNKNOWN
     words = [source.known for source in sources[:3]]
     depends = np.zeros(output.shape, np.uint32)
     for flips in itertools.product((0, 1), repeat=3):

@@ -11,7 +11,7 @@ from bankcheck.ctype import ArrayType, PointerType, Record, Type
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Symbol, Unknown
 from bankcheck.lint.choose import choose
-from bankcheck.lint.memory import Variable, is_shared
+from bankcheck.lint.memory import Variable
 from bankcheck.lint.program import Function, Program, declarator_name, template_call
 from bankcheck.lint.reader import Reader
 from bankcheck.lint.state import Frame
@@ -321,12 +321,6 @@ class Calls:
         for condition, other in reversed(early):
             value = choose(condition, other, value, span)
         return value
-
-
-def shared_place(entity: Entity) -> Place | None:
-    """The place in shared memory that an entity is or points to."""
-    place = entity.place if isinstance(entity, Address) else entity
-    return place if isinstance(place, Place) and is_shared(place) else None
 
 
 def _takes(function: Function, count: int) -> bool:

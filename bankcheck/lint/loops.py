@@ -15,7 +15,7 @@ from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
 from bankcheck.expr import CInt, Const, Evaluator, Node, Op, Symbol, Undefined
 from bankcheck.launch import Block
-from bankcheck.lint.memory import LANES, PER_LANE, UNIFORM, Site, Variable
+from bankcheck.lint.memory import LANES, PER_LANE, Site, Variable
 from bankcheck.lint.state import State
 from bankcheck.places import Address, Entity
 
@@ -260,6 +260,3 @@ def opaque(state: State, variable: Carried, uniform: bool) -> Node:
     why = f"'{variable.name}' changes from one iteration to the next in a way that is not followed"
     ctype: CInt = variable.placeholder.ctype
     return state.unknown(why, (0, 0), ctype, uniform)
-
-
-UNIFORM_MARK = UNIFORM

@@ -51,7 +51,6 @@ class Reader(TypeReader):
         if found is not None:
             return found.value
         if "." in name or name == "warpSize":
-            self.state.uses_block |= name.startswith("blockDim")
             return builtin_variable(name, self.state.block)
         return None
 

@@ -60,11 +60,6 @@ class Source:
         """Regions that a preprocessor condition switched off."""
         return self._expansion.skipped
 
-    @property
-    def macro_names(self) -> set[str]:
-        """The macros defined at the end of the file."""
-        return set(self._expansion.macros)
-
     def source(self, node: Tree) -> str:
         """The expanded text of a node."""
         return self.expanded[node.start_byte : node.end_byte]

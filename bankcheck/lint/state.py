@@ -70,7 +70,6 @@ class State:
         self.reasons: dict[str, str] = {}
         self.seen: set[int] = set()
         """Where (in the expanded text) names have been evaluated."""
-        self.uses_block = False
         self._sizes: dict[int, tuple[Node, int]] = {}
 
     @property
