@@ -28,6 +28,7 @@ RANKS = [
     {"fixes"},
     {"verify", "compiled", "lint"},
     {"report"},
+    {"page"},
     {"commands"},
     {"cli"},
     {"__main__", "__init__"},
