@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from bankcheck.access import read_access
 from bankcheck.analysis import Analysis, analyze_access
-from bankcheck.commands.common import FORMAT, access_options, read_options
+from bankcheck.commands.common import FORMAT, HTML, access_options, read_options
 from bankcheck.fixes import Fix, propose
 
 
@@ -16,11 +17,13 @@ from bankcheck.fixes import Fix, propose
 @click.argument("expressions", nargs=-1, required=True, metavar="EXPR...")
 @access_options
 @FORMAT
+@HTML
 @click.option("--explain", is_flag=True, help="Show the derivation step by step.")
 @click.option("--check", is_flag=True, help="Exit with 1 unless every access is at its ideal for all values.")
 def command(
     expressions: tuple[str, ...],
     output: str,
+    html: Path | None,
     explain: bool,
     check: bool,
     **access: Any,
@@ -36,6 +39,12 @@ def command(
     for expression in expressions:
         analysis = analyze_access(read_access(expression, options))
         results.append((analysis, propose(analysis, options)))
+    if html is not None:
+        from bankcheck.page.access import access_views
+        from bankcheck.page.shell import page, write_page
+
+        views = [view for analysis, fixes in results for view in access_views(analysis, fixes, options)]
+        write_page(html, page(" ".join(expressions[0].split()), views))
     if output == "json":
         from bankcheck.report.analysis_json import to_json
 

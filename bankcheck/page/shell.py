@@ -24,7 +24,7 @@ from bankcheck.errors import BankcheckError
 
 _ALWAYS = ("base", "grid")
 ASSETS: dict[str, tuple[str, ...]] = {
-    "access": ("count", "layout", "access"),
+    "access": ("count", "layout", "request", "story", "controls", "player", "access_text", "access"),
 }
 """The scripts and styles (`assets/NAME.js`, `assets/NAME.css`) of each kind of view; the last one draws it."""
 

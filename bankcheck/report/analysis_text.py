@@ -27,10 +27,10 @@ def report(analysis: Analysis, fixes: tuple[Fix, ...]) -> Iterator[str]:
     yield ""
     if len(analysis.cases) == 1:
         yield _verdict(analysis)
-        yield from _standing(analysis, "")
+        yield from standing(analysis, "")
     else:
         yield _verdict(analysis) + ("" if analysis.not_proved else " in the worst case")
-        yield from _standing(analysis, "one of these cases ")
+        yield from standing(analysis, "one of these cases ")
         yield ""
         yield from _case_table(analysis)
     traffic = analysis.worst.traffic
@@ -94,7 +94,7 @@ def _verdict(analysis: Analysis) -> str:
     return f"{strong(count)} (ideal {case.ideal}, excess {case.excess}): {bad(kind)}"
 
 
-def _standing(analysis: Analysis, prefix: str) -> Iterator[str]:
+def standing(analysis: Analysis, prefix: str) -> Iterator[str]:
     """How the answer is known: proved for every value, or computed."""
     block = analysis.access.block
     warps = "the warp" if block.warps == 1 else f"all {block.warps} warps"

@@ -1,9 +1,10 @@
 // A grid of cells that is walked with the arrow keys; only one cell is in the tab order (roving tabindex).
 
-// grid({ label, rows, columns, corner, onfocus(row, column), oncell(cell, row, column) }) makes a table with role=grid.
-// `rows` and `columns` are the headings as strings. The result has `table`, `cell(row, column)`, `head(column)`,
-// `side(row)` and `focus(row, column)`.
-function grid({ label, rows, columns, corner = "", onfocus = () => {} }) {
+// grid({ label, rows, columns, corner, counts, onfocus(row, column) }) makes a table with role=grid. `rows` and
+// `columns` are the headings as strings; `counts` adds a second heading row of that name, with a number for each
+// column. The result has `table`, `cell(row, column)`, `head(column)`, `count(column)`, `side(row)` and
+// `focus(row, column)`.
+function grid({ label, rows, columns, corner = "", counts = "", onfocus = () => {} }) {
   const cells = rows.map(() => []);
   const heads = columns.map((text) => make("th", { scope: "col", class: "head" }, text));
   const sides = rows.map((text) => make("th", { scope: "row", class: "side" }, text));
@@ -13,7 +14,9 @@ function grid({ label, rows, columns, corner = "", onfocus = () => {} }) {
     cells[row].push(cell);
     return cell;
   }))));
-  const head = make("thead", {}, make("tr", {}, make("th", { scope: "col", class: "corner" }, corner), heads));
+  const numbers = columns.map(() => make("td", { role: "gridcell", class: "count" }));
+  const head = make("thead", {}, make("tr", {}, make("th", { scope: "col", class: "corner" }, corner), heads),
+    counts ? make("tr", {}, make("th", { scope: "row", class: "corner" }, counts), numbers) : null);
   const table = make("table", { role: "grid", "aria-label": label, class: "grid" }, head, body);
   let current = [0, 0];
   if (rows.length && columns.length) cells[0][0].tabIndex = 0;
@@ -57,5 +60,6 @@ function grid({ label, rows, columns, corner = "", onfocus = () => {} }) {
     focus(Math.min(Math.max(target[0], 0), last[0]), Math.min(Math.max(target[1], 0), last[1]));
   });
   const cell = (row, column) => cells[row][column];
-  return { table, focus, move, cell, head: (column) => heads[column], side: (row) => sides[row] };
+  const [headOf, count, side] = [heads, numbers, sides].map((all) => (at) => all[at]);
+  return { table, focus, cell, head: headOf, count, side };
 }
