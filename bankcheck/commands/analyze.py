@@ -11,6 +11,7 @@ from bankcheck.access import read_access
 from bankcheck.analysis import Analysis, analyze_access
 from bankcheck.commands.common import FORMAT, HTML, access_options, read_options
 from bankcheck.fixes import Fix, propose
+from bankcheck.options import Options
 
 
 @click.command("analyze")
@@ -40,11 +41,7 @@ def command(
         analysis = analyze_access(read_access(expression, options))
         results.append((analysis, propose(analysis, options)))
     if html is not None:
-        from bankcheck.page.access import access_views
-        from bankcheck.page.shell import page, write_page
-
-        views = [view for analysis, fixes in results for view in access_views(analysis, fixes, options)]
-        write_page(html, page(" ".join(expressions[0].split()), views))
+        _write_html(html, results, options)
     if output == "json":
         from bankcheck.report.analysis_json import to_json
 
@@ -52,6 +49,15 @@ def command(
     else:
         _print_text(results, explain)
     return int(check and not all(is_clean(analysis) for analysis, _ in results))
+
+
+def _write_html(path: Path, results: list[tuple[Analysis, tuple[Fix, ...]]], options: Options) -> None:
+    from bankcheck.page.access import access_views
+    from bankcheck.page.shell import page, write_page
+
+    numbered = enumerate(results)
+    views = [view for key, (analysis, fixes) in numbered for view in access_views(analysis, fixes, options, str(key))]
+    write_page(path, page(", ".join(" ".join(analysis.access.text.split()) for analysis, _ in results), views))
 
 
 def _print_text(results: list[tuple[Analysis, tuple[Fix, ...]]], explain: bool) -> None:

@@ -17,20 +17,30 @@ from bankcheck.options import Options
 from bankcheck.page.coordinates import MOST_PADDING, alignments, coordinates, packed, row_bytes
 from bankcheck.page.rules import hardware_data, rule_data
 from bankcheck.page.shell import View
+from bankcheck.page.tile import PLAIN, tile_view
 from bankcheck.report.analysis_text import report, standing
 
 MAX_CASES = 12
 
 
-def access_views(analysis: Analysis, fixes: tuple[Fix, ...], options: Options) -> list[View]:
-    """The views of one analysis, made with the same options. Raises `BankcheckError` for what has no picture."""
+def access_views(analysis: Analysis, fixes: tuple[Fix, ...], options: Options, key: str = "") -> list[View]:
+    """The views of one analysis, made with the same options; `key` ties them together.
+
+    Raises `BankcheckError` for what has no picture.
+    """
     if analysis.access.space != "shared":
         raise BankcheckError("--html shows the banks of shared memory; global memory has none")
     if not isinstance(analysis.worst.traffic, Traffic):
         raise BankcheckError(f"--html has nothing to show: {analysis.worst.fault or 'no addresses are known'}")
     text = "\n".join(click.unstyle(line) for line in report(analysis, fixes))
-    data = access_data(analysis, fixes, options)
-    return [View("access", "Lanes and banks", data, text)]
+    data = {"key": key, **access_data(analysis, fixes, options)}
+    views = [View("access", "Lanes and banks", data, text)]
+    array, after = data["array"], data["start"]
+    if len(array["dims"]) > 1 and array["sizeBytes"]:
+        if after == PLAIN and fixes:
+            after = data["fixes"][0]["layout"]
+        views.append(tile_view(array, PLAIN, after, key=key, lane_bytes=analysis.access.bytes_per_lane))
+    return views
 
 
 def access_data(analysis: Analysis, fixes: tuple[Fix, ...], options: Options) -> dict[str, Any]:

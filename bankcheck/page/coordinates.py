@@ -202,9 +202,9 @@ def alignments(access: Access) -> tuple[int, ...]:
 
 
 def packed(points: Sequence[tuple[LanePlace, ...] | str]) -> dict[str, Any]:
-    """The points as JSON values, each pattern of lanes once: {"patterns": ..., "points": [[pattern, row, byte] or text]}.
+    """The points as JSON values, each pattern of lanes once: {"patterns": ..., "points": [[pattern, row, byte], ...]}.
 
-    A pattern's places are relative to its first active lane's.
+    A pattern's places are relative to its first active lane's. A point without places is the text that says why.
     """
     patterns: dict[tuple[LanePlace, ...], int] = {}
     packed_points: list[list[int] | str] = []

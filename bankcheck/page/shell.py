@@ -9,6 +9,7 @@ and nothing else: no network, no evaluated text, no markup made from strings.
 from __future__ import annotations
 
 import json
+import sys
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from bankcheck.errors import BankcheckError
 _ALWAYS = ("base", "grid")
 ASSETS: dict[str, tuple[str, ...]] = {
     "access": ("count", "layout", "request", "story", "controls", "player", "access_text", "access"),
+    "tile": ("count", "layout", "request", "story", "tile"),
 }
 """The scripts and styles (`assets/NAME.js`, `assets/NAME.css`) of each kind of view; the last one draws it."""
 
@@ -78,9 +80,10 @@ def page(title: str, views: Sequence[View]) -> str:
 
 
 def write_page(path: Path, html: str) -> None:
-    """Write a page, over what was there. Raises `BankcheckError` where that cannot be done."""
+    """Write a page, over what was there, and say so on stderr. Raises `BankcheckError` where that cannot be done."""
     try:
         path.write_text(html, encoding="utf-8", newline="\n")
+        print(f"wrote {path}", file=sys.stderr)
     except OSError as error:
         raise BankcheckError(f"cannot write {path}: {error.strerror}") from None
 

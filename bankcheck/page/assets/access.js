@@ -36,6 +36,7 @@ VIEWS.access = (root, data) => {
     make("p", { class: "axis quiet" }, "bank \u2192 (each cell: the word that the lane wants there)"),
     cells.table, legend(), laneText, numbers, ...[casesTable(data, choose)].filter(Boolean), footnotes(data));
   update();
+  document.addEventListener("drawn", tell);
 
   function setLayout(wanted) {
     layout = wanted;
@@ -58,6 +59,11 @@ VIEWS.access = (root, data) => {
     drawStory();
     drawNumbers();
     play.reset();
+    tell();
+  }
+
+  // For the tile view of the same access.
+  function tell() {
     document.dispatchEvent(new CustomEvent("layout", { detail: { data, choice, layout } }));
   }
 

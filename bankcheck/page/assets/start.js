@@ -3,3 +3,4 @@ drawTheme(document.getElementById("theme"));
 const pageData = JSON.parse(document.getElementById("data").textContent);
 pageData.views.forEach(({ kind, data }, position) =>
   VIEWS[kind](document.querySelector(`#view-${position + 1} .picture`), data));
+document.dispatchEvent(new Event("drawn"));

@@ -12,7 +12,7 @@ function storyOf(data, layout, count, plain) {
   if (reason) sentences.push(reason);
   if (!sameLayout(layout, PLAIN) && plain.excess > 0 && count.excess < plain.excess) {
     const one = busiest(plain);
-    sentences.push(`Without ${layout.swizzle === "off" ? "the padding" : "the change of layout"} ` +
+    sentences.push(`Without ${layout.swizzle === "off" ? "the padding" : "the change of layout"}, ` +
       `${lanesOf(one.queue)} would meet in bank ${one.bank}: ${plural(plain.wavefronts, "pass", "passes")}.`);
   }
   return { verdict: count.excess === 0 ? "good" : "bad", lead: leadOf(count), sentences };
