@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from bankcheck.commands.common import ARCH, FORMAT, integers, tile_options
+from bankcheck.commands.common import ARCH, FORMAT, HTML, integers, tile_options
 from bankcheck.matrix.model import ldmatrix
 from bankcheck.report.ldmatrix import to_json, to_text
 
@@ -17,6 +18,7 @@ from bankcheck.report.ldmatrix import to_json, to_text
 @click.option("--compare", is_flag=True, help="Plain, padded and swizzled layouts side by side.")
 @ARCH
 @FORMAT
+@HTML
 @click.option("--check", is_flag=True, help="Exit 1 on excess wavefronts or a swizzle that leaves the tile.")
 def command(
     pad: int | None,
@@ -24,6 +26,7 @@ def command(
     compare: bool,
     arch: str,
     output: str,
+    html: Path | None,
     check: bool,
     **tile: Any,
 ) -> int:
@@ -41,5 +44,10 @@ def command(
     report = ldmatrix(pad=laid_out, arch=arch, **tile)
     detail = report.at(*at) if at is not None else None
     variants = report.compare(pad) if compare else None
+    if html is not None:
+        from bankcheck.page.matrix import ldmatrix_views
+        from bankcheck.page.shell import page, write_page
+
+        write_page(html, page(f"{report.instruction} on {report.tile.declaration}", ldmatrix_views(report)))
     click.echo((to_json if output == "json" else to_text)(report, detail, variants))
     return int(check and not report.is_clean)
