@@ -303,6 +303,9 @@ class _Zero:
     def call(self, name: str, args: list[Entity], span: Span) -> Entity | None:
         return Const(0)
 
+    def loaded(self, place: Place, text: str, span: Span) -> Node:
+        return Const(0)
+
 
 def _arguments(text: str, start: int) -> tuple[list[str], int]:
     """The comma-separated arguments in the parentheses after `start` and where they end; ([], 0) if there are none."""
