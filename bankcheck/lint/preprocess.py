@@ -17,7 +17,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Node, Span
 from bankcheck.lint.glance import Include
 from bankcheck.lower import Lowering
-from bankcheck.places import Array, Entity
+from bankcheck.places import Array, Entity, Place
 from bankcheck.syntax import Snippet
 
 MAX_EXPANSION = 50_000
