@@ -26,7 +26,7 @@ RANKS = [
     {"warps"},
     {"analysis"},
     {"fixes"},
-    {"verify", "compiled", "lint"},
+    {"verify", "compiled", "lint", "solve"},
     {"report"},
     {"commands"},
     {"cli"},
