@@ -24,7 +24,10 @@ Request = tuple[Place | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The declared array. Dimensions before the last are flattened into rows: `half A[2][64][32]` has 128 rows of 32."""
+    """The declared array; dimensions before the last are flattened into rows: `half A[2][64][32]` has 128 rows of 32.
+
+    Raises `BankcheckError` for an array without elements.
+    """
 
     name: str
     type_name: str
