@@ -1,11 +1,11 @@
-"""The families of `bankcheck solve` written down again, as plainly as can be: every layout is a table, counted by the oracle.
+"""The families of `bankcheck solve` written down again, as plainly as can be: layouts as tables, counts by the oracle.
 
 Imports nothing from bankcheck: what it finds is compared with the solver's answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import gcd
@@ -22,7 +22,7 @@ class Access:
 
     instruction: str
     width: int
-    requests: list[Request]
+    requests: Sequence[Request]
     matrices: int = 0
 
 

@@ -85,7 +85,9 @@ def test_cuda_compiled_as_cpp_is_the_layout(tmp_path: Path) -> None:
     head = '#define __device__ extern "C"\n#define __forceinline__\n'
     (tmp_path / "all.cpp").write_text(head + "\n".join(text for _, _, text in sources))
     library = tmp_path / "all.so"
-    subprocess.run(["g++", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", tmp_path / "all.cpp", "-o", library], check=True)
+    subprocess.run(
+        ["g++", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", tmp_path / "all.cpp", "-o", library], check=True
+    )
     compiled = ctypes.CDLL(str(library))
     for tile, layout, text in sources:
         name = re.search(r"(\w+)\(int", text)
@@ -122,7 +124,7 @@ def evaluated_cute(text: str, index: int) -> int:
         index //= size
     assert index == 0
     match = re.search(r"Swizzle<(\d+),(\d+),(-?\d+)>", text)
-    return swizzled(offset, *map(int, match.groups())) if match else offset  # type: ignore[arg-type]
+    return swizzled(offset, *map(int, match.groups())) if match else offset
 
 
 @pytest.mark.parametrize("tile", TILES, ids=lambda tile: tile.name)
@@ -148,7 +150,9 @@ def test_tma_modes_are_the_measured_swizzles() -> None:
         assert emit.tma_mode(Layout(swizzle=on_elements), tile) == mode
         assert emit.tma_mode(Layout(swizzle=Swizzle(1, 4, 4)), tile) is None
         assert emit.tma_mode(Layout(8, swizzle=on_elements), tile) is None
-    assert emit.tma_mode(Layout(swizzle=Swizzle(2, 3, 3)), Tile("t", "half", 2, 4, 64)) == "128B"  # 4 rows: the same map
+    assert (
+        emit.tma_mode(Layout(swizzle=Swizzle(2, 3, 3)), Tile("t", "half", 2, 4, 64)) == "128B"
+    )  # 4 rows: the same map
     assert emit.tma_mode(Layout(swizzle=Swizzle(3, 3, 3)), Tile("t", "half", 2, 64, 128)) is None
 
 

@@ -1,4 +1,4 @@
-"""The search against brute force over the families, the fast counts against the exact ones, and problems with known answers."""
+"""The search against brute force, the fast counts against the exact ones, and problems with known answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = {
 
 @st.composite
 def problems(draw: st.DrawFn, units: tuple[int, ...], sizes: list[tuple[int, int]]) -> tuple[Tile, list[Access]]:
-    """A small tile that one access fills, and one or two others that read it by rows, columns, diagonals or at random."""
+    """A small tile that one access fills, and one or two others that go by columns, diagonals or at random."""
     rows, columns = draw(st.sampled_from(sizes))
     unit = draw(st.sampled_from(units))
     widths = [width for width in (1, 2, 4, 8, 16) if width >= unit and columns % max(1, width // unit) == 0]
