@@ -27,7 +27,7 @@ def problems(side: int) -> list[tuple[str, Problem]]:
             by_column = f"ld: s[tx + j][ty + i] for i=0:{size}:8, j=0:{size}:32"
             found.append((f"float[{size}][{size}] transpose", _read(f"float s[{size}][{size}]", by_row, by_column)))
             lanes = size // 8
-            fill = f"st16: A[tid/{lanes} + i][tid%{lanes}*8] for i=0:{size}:{256 // lanes}"
+            fill = f"st16: A[lane/{lanes} + i][lane%{lanes}*8] for i=0:{size}:{32 // lanes}"
             rows = f"ldmatrix.x4: row=i + lane%16, col=16*k + lane/16*8 for i=0:{size}:16, k=0:{size // 16}"
             columns = f"ldmatrix.x4.trans: row=i + lane%16, col=16*k + lane/16*8 for i=0:{size}:16, k=0:{size // 16}"
             store = f"st4: A[i + lane/4][2*(lane%4) + 8*j] for i=0:{size}:8, j=0:{size // 8}"
@@ -36,7 +36,7 @@ def problems(side: int) -> list[tuple[str, Problem]]:
 
 
 def _read(declaration: str, *accesses: str) -> Problem:
-    return read_problem(declaration, accesses, Block(256) if "tid" in accesses[0] else Block(32, 8))
+    return read_problem(declaration, accesses, Block(32) if "lane" in accesses[0] else Block(32, 8))
 
 
 def enumerated(problem: Problem) -> tuple[Cost, Price]:
