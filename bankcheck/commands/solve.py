@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bankcheck.commands.common import FORMAT, integers
+from bankcheck.commands.common import FORMAT, HTML, integers
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import ROW_BYTES
 from bankcheck.launch import Block
-from bankcheck.solve.emit import LANGUAGES, code, title
+from bankcheck.solve.emit import LANGUAGES, code, declaration, title
 from bankcheck.solve.families import Limits
+from bankcheck.solve.layouts import Layout
 from bankcheck.solve.problem import Problem
 from bankcheck.solve.search import solve
 from bankcheck.solve.solution import Solution
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--emit", type=click.Choice(LANGUAGES), help="Print only the code, in this language.")
 @click.option("--verify", is_flag=True, help="Make the accesses on the GPU, in the layout that was found.")
 @FORMAT
+@HTML
 def command(
     file: Path | None,
     decl: str | None,
@@ -50,6 +52,7 @@ def command(
     emit: str | None,
     verify: bool,
     output: str,
+    html: Path | None,
 ) -> int:
     """Find the layout that makes every access of a tile conflict-free.
 
@@ -70,9 +73,21 @@ def command(
     limits = Limits(spec.max_bytes, spec.forbid, _power(spec.keep_bytes or 1))
     solution = solve(problem, limits) if problem.accesses else None
     confirmed = _confirmed(solution) if verify and solution is not None else None
+    if html is not None:
+        _write_html(html, solution)
     _print(problem, solution, confirmed, emit, output)
     failed = confirmed is not None and not confirmed.holds
     return int(failed or solution is None or not solution.solved or bool(problem.unsolvable))
+
+
+def _write_html(path: Path, solution: Solution | None) -> None:
+    from bankcheck.page.shell import page, write_page
+    from bankcheck.page.solution import solution_views
+
+    if solution is None:
+        raise BankcheckError("--html has nothing to show: no access can be solved for")
+    tile = solution.problem.tile
+    write_page(path, page(f"A layout for {declaration(Layout(), tile)}", solution_views(solution)))
 
 
 def _confirmed(solution: Solution) -> Confirmed:

@@ -29,6 +29,7 @@ ASSETS: dict[str, tuple[str, ...]] = {
     "access": (*_PICTURE, "controls", "player", "access_text", "access"),
     "ldmatrix": (*_PICTURE, "controls", "access_text", "ldmatrix"),
     "tile": (*_PICTURE, "tile"),
+    "solve": (*_PICTURE, "controls", "solve"),
 }
 """The scripts and styles (`assets/NAME.js`, `assets/NAME.css`) of each kind of view; the last one draws it."""
 
