@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 
 import click
 
@@ -36,3 +37,8 @@ def bad(text: str) -> str:
 def faint(text: str) -> str:
     """Secondary."""
     return click.style(text, dim=True)
+
+
+def unstyled(lines: Iterable[str]) -> str:
+    """Lines of a report as plain text, for a file."""
+    return "\n".join(click.unstyle(line) for line in lines)
