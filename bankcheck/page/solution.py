@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from bankcheck.banks import count_wavefronts
 from bankcheck.page.coordinates import LanePlace, packed
 from bankcheck.page.rules import hardware_data, rule_data
 from bankcheck.page.shell import View
 from bankcheck.page.tile import PLAIN, tile_view
 from bankcheck.report.solve_text import report
+from bankcheck.report.style import unstyled
 from bankcheck.solve.emit import code, title
 from bankcheck.solve.layouts import Layout
 from bankcheck.solve.problem import Request, Tile, TileAccess
@@ -26,9 +25,11 @@ MOST_REQUESTS = 32
 def solution_views(solution: Solution) -> list[View]:
     """The views of a solution: layouts and accesses, and the tile before and after."""
     data = solution_data(solution)
-    text = "\n".join(click.unstyle(line) for line in report(solution))
     after = data["layouts"][data["best"]]["layout"]
-    return [View("solve", "Layouts and accesses", data, text), tile_view(data["array"], PLAIN, after, key=KEY)]
+    return [
+        View("solve", "Layouts and accesses", data, unstyled(report(solution))),
+        tile_view(data["array"], PLAIN, after, key=KEY),
+    ]
 
 
 def solution_data(solution: Solution) -> dict[str, Any]:
