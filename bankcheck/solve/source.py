@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from bankcheck.ctype import name_of, size_of
 from bankcheck.errors import BankcheckError
+from bankcheck.expr import Span
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Place
 from bankcheck.lint.machine import Launch
@@ -46,6 +47,7 @@ class Unread:
     place: Place
     text: str
     reason: str
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,22 @@ class Choice:
 class SourceProblem:
     """The array in one kernel and launch."""
 
-    kernel: str
-    launch: Launch
+    execution: Execution
     buffer: Buffer
     uses: tuple[Use, ...]
     unread: tuple[Unread, ...]
     choices: tuple[Choice, ...]
     """One for each row length, the likeliest first: only one where the array is declared with rows."""
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        return self.execution.kernel.name
+
+    @property
+    def launch(self) -> Launch:
+        """Block, template arguments and known parameters."""
+        return self.execution.launch
 
     @property
     def widened(self) -> bool:
@@ -119,7 +130,7 @@ def _problem(facts: Facts, execution: Execution, buffer: Buffer, shape: tuple[in
             refusal = refusal or problem
     if refusal is not None and not choices:
         raise refusal
-    return SourceProblem(execution.kernel.name, execution.launch, buffer, uses, unread, tuple(choices))
+    return SourceProblem(execution, buffer, uses, unread, tuple(choices))
 
 
 def _stated(grid: Grid, execution: Execution, uses: Sequence[Use], unread: Sequence[Unread]) -> Problem:
@@ -147,12 +158,12 @@ def _read(facts: Facts, execution: Execution, buffer: Buffer) -> tuple[tuple[Use
             requests = requests_of(site, execution.launch.block, execution.run.reasons, size)
             known.setdefault(key, []).append(requests)
         except BankcheckError as problem:
-            unread.setdefault(key, Unread(facts.place(site.span), _one_line(site.text), problem.message))
+            unread.setdefault(key, Unread(facts.place(site.span), _one_line(site.text), problem.message, site.span))
     for node, kernel, why in facts.missed:
         text = facts.source.source(node)
         if text == buffer.name and kernel == execution.kernel.name:
             span = facts.source.span(node)
-            unread.setdefault((span,), Unread(facts.place(span), text, why))
+            unread.setdefault((span,), Unread(facts.place(span), text, why, span))
     uses = [Use(facts.place(r[0].site.span), _one_line(r[0].site.text), tuple(r)) for r in known.values()]
     return tuple(uses), tuple(unread.values())
 

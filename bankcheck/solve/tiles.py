@@ -21,7 +21,7 @@ from bankcheck.lint.memory import LANES, Buffer
 from bankcheck.lint.requests import Requests
 from bankcheck.solve.problem import Request, Tile, TileAccess, tile_access
 
-MAX_ROW_LENGTHS = 4
+MAX_ROW_LENGTHS = 3
 MAX_PADDING = 8
 """Columns that no access touches count as padding up to this many at the end of a row."""
 
@@ -73,8 +73,10 @@ def grids_of(buffer: Buffer, found: Sequence[Requests], shape: tuple[int, ...], 
         dimensions = (sizes[0] or rows // prod(sizes[1:-1]), *sizes[1:-1], columns)
         return [_without_padding(Tile(buffer.name, type_name, unit, rows, columns, dimensions), found, complete)]
     total = max(sizes[0] * size_of(element) // unit, reach)
-    lengths = [length for length in _row_lengths(found, unit) if length < total][:MAX_ROW_LENGTHS] or [total]
-    tiles = [Tile(buffer.name, type_name, unit, -(-total // length), length) for length in lengths]
+    lengths = [length for length in _row_lengths(found, unit) if length < total] or [total]
+    whole = [length for length in lengths if total % length == 0] if sizes[0] else []
+    lengths = (whole or lengths)[:MAX_ROW_LENGTHS]
+    tiles = [Tile(buffer.name, type_name, unit, -(-total // length), length, (total,)) for length in lengths]
     return [_without_padding(tile, found, complete) for tile in tiles]
 
 
@@ -124,7 +126,7 @@ def _without_padding(tile: Tile, found: Sequence[Requests], complete: bool) -> G
     padding = columns - used
     if not complete or not 0 < padding <= MAX_PADDING or used % 4 or tile.rows == 1:
         return Grid(tile, 0)
-    dimensions = (*tile.declared[:-1], used) if tile.declared else ()
+    dimensions = (*tile.declared[:-1], used) if len(tile.declared) > 1 else (tile.rows * used,)
     return Grid(Tile(tile.name, tile.type_name, unit, tile.rows, used, dimensions), padding)
 
 
