@@ -103,7 +103,6 @@ def count_wavefronts(instruction: str | Rule, addresses: Addresses) -> Traffic:
     rule = instruction if isinstance(instruction, Rule) else rule_for(instruction)
     if not 1 <= len(addresses) <= WARP_LANES:
         raise BankcheckError(f"a warp has {WARP_LANES} lanes, not {len(addresses)} addresses")
-    width = rule.bytes_per_lane
     words = _first_words(rule, addresses)
     merged = bool(rule.merged_groups) and _pair_condition(words)
     total, ways = _serve(words, rule.merged_groups if merged else rule.groups, rule)

@@ -161,7 +161,7 @@ def served_groups(rule: Rule, request: Request) -> Groups:
 
 
 def floor_of(access: TileAccess) -> Cost:
-    """(excess, row passes) that no one-to-one layout can go below: what the lanes of a group want of one place or need."""
+    """(excess, row passes) that no one-to-one layout can go below: the bytes of each group, and lanes at one place."""
     excess = passes = 0
     for request, weight in zip(access.requests, access.weights, strict=True):
         rule, total, rows = access.rule, 0, 0

@@ -50,7 +50,7 @@ class Space:
     """Elements that stay together."""
     run_bytes: int
     starts: frozenset[tuple[int, int, int, int]]
-    """What alignment depends on: (width, row, column, member bytes) of the accesses, the last three modulo the width."""
+    """What alignment depends on: (width, row, column, member bytes) of the accesses, all modulo the width."""
     limits: Limits
     period_bytes: int
     """Addresses that differ by a multiple of this count alike."""
@@ -107,7 +107,9 @@ class Space:
             return False
         if self.limits.keep_bytes > 1 and pitch_bytes % self.limits.keep_bytes:
             return False
-        return not any((row * pitch_bytes + column * unit + member) % width for width, row, column, member in self.starts)
+        return not any(
+            (row * pitch_bytes + column * unit + member) % width for width, row, column, member in self.starts
+        )
 
     def _swizzles(self, pad: int) -> Iterator[Swizzle]:
         """Every Swizzle<B,M,S> that permutes the storage, once for each map, both signs of S.
@@ -142,14 +144,18 @@ class Space:
         whole = (self.tile.columns & -self.tile.columns).bit_length() - 1
         for target in range(self.run.bit_length() - 1, min(self._bank_bits(pad), whole)):
             for shift in range(row_bits):
-                yield from (ColumnXor(bits, shift, target) for bits in range(1, min(row_bits - shift, whole - target) + 1))
+                yield from (
+                    ColumnXor(bits, shift, target) for bits in range(1, min(row_bits - shift, whole - target) + 1)
+                )
 
     def _rotations(self) -> Iterator[int]:
         columns, row_bytes = self.tile.columns, self.tile.columns * self.tile.element_bytes
         if columns % self.run or self.tile.rows < 2:
             return
         repeats = row_bytes % ROW_BYTES == 0 and self.period_bytes == ROW_BYTES
-        most = min(columns, self.period_bytes // gcd(self.period_bytes, self.tile.element_bytes)) if repeats else columns
+        most = (
+            min(columns, self.period_bytes // gcd(self.period_bytes, self.tile.element_bytes)) if repeats else columns
+        )
         yield from range(self.run, most, self.run)
 
     def _bank_bits(self, pad: int) -> int:

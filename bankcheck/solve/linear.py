@@ -1,13 +1,13 @@
 """Counting without addresses: ranks over GF(2), with every basis vector an integer.
 
-Where the columns are a power of two and nothing is padded, an element offset is the bits of the row in front of the bits of
-the column, and a swizzle T is linear: T(a ^ b) = T(a) ^ T(b). Two things follow.
+Where the columns are a power of two and nothing is padded, an element offset is the bits of the row in front of the
+bits of the column, and a swizzle T is linear: T(a ^ b) = T(a) ^ T(b). Two things follow.
 
 *One request stands for many.* XOR-ing the same u into all lanes' offsets XORs T(u) into their addresses, which renames
 banks and words one to one. So requests count alike if they agree up to such a u, and each is kept as its differences
 from the first active lane.
 
-*Ranks replace counting.* Let the 2^k lanes of a service group be at u ^ (combination of v1 ... vk by the bits of the lane).
+*Ranks replace counting.* Let the 2^k lanes of a service group be at u ^ (combination of v1 ... vk by the lane's bits).
 They want 2^rank(words of T(v)) words in 2^rank(banks of T(v)) banks, evenly spread, so the busiest bank has
 
     2^(rank of the words - rank of the bank bits)        (lanes instead of words: 2^(k - rank of the bank bits))

@@ -3,8 +3,8 @@
 What is better is decided in this order: total excess over all accesses, warps and values; row passes of cp.async.cg;
 bytes added; operations of the index formula; simplicity. A family's members come in the order of the last three, so the
 first one whose counts reach the floor (what no one-to-one layout can go below) is that family's best, and a member
-that does not count better than the best so far can be left as soon as that is known. Nothing is left out by guessing: the
-answer is the best of the whole family, and `Solution.optimal` says whether it is also at the floor.
+that does not count better than the best so far can be left as soon as that is known. Nothing is left out by guessing:
+the answer is the best of all families, and `Solution.at_floor` says whether it is also at the floor.
 """
 
 from __future__ import annotations
@@ -90,6 +90,25 @@ class Solution:
         """Whether the unchanged layout is the best."""
         return self.best.layout == Layout()
 
+    @property
+    def considered(self) -> int:
+        """Layouts of all families, those left out as dearer than one that is at the floor included."""
+        return sum(count for _, count in self.searched)
+
+    @property
+    def statement(self) -> str:
+        """What the search shows about the best layout, in one sentence."""
+        if self.solved and self.nothing_to_do:
+            return "nothing to do: every access is at its ideal in the unchanged layout"
+        if self.solved:
+            rest = f"of {self.considered} layouts considered none is so for less"
+            return f"optimal in the family: every access is at its ideal, and {rest}"
+        excess = self.best.cost[0]
+        left = f"the best leaves {excess} excess wavefront{'s' if excess > 1 else ''}"
+        if self.at_floor:
+            return f"no layout of any kind reaches every ideal; {left}, and none can leave fewer"
+        return f"no layout in the family reaches the ideal: of {self.considered} considered {left}"
+
 
 def solve(problem: Problem, limits: Limits | None = None) -> Solution:
     """The cheapest layout under which as many accesses as possible are at their ideal.
@@ -146,7 +165,7 @@ def _best_of_families(
 def _best(
     members: Iterable[Layout], problem: Problem, tallies: dict[str, Tally], floor: Cost, limit: Cost | None = None
 ) -> Layout | None:
-    """The first of the members, which come in order of price, that counts least; None if all are at the limit or above."""
+    """The first of the members, which come in order of price, that counts least; None if none is below the limit."""
     best = None
     for layout in members:
         kind = kind_of(layout, problem.tile)
@@ -164,9 +183,7 @@ def _ranked(layout: Layout, problem: Problem, space: Space) -> Ranked:
     tile = problem.tile
     counts = tuple(count_access(access, layout, tile) for access in problem.accesses)
     operations = formula_of(layout, tile).operations
-    return Ranked(
-        layout, counts, layout.storage_bytes(tile), layout.added_bytes(tile), operations, space.price(layout)
-    )
+    return Ranked(layout, counts, layout.storage_bytes(tile), layout.added_bytes(tile), operations, space.price(layout))
 
 
 def _order(ranked: Ranked) -> tuple[Cost, Price]:
