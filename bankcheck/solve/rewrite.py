@@ -80,7 +80,7 @@ class _Rewriting:
         self.own = size_of(element)
         self.storage = layout.storage_bytes(self.tile)
         self.moves = layout.swizzle is not None or layout.xor is not None or layout.rotation != 0
-        self.more = layout.pad - self.grid.padding
+        self.more = layout.pad - self.tile.padding
         """Elements by which a row grows."""
         uses = {requests.site.span for use in problem.uses for requests in use.requests}
         run = problem.execution.run.sites
@@ -153,7 +153,7 @@ class _Rewriting:
 
     def _is_row_length(self, text: str, unit: int) -> bool:
         """Whether a factor, counted in `unit` bytes, may be the length of a row: a number only if it is."""
-        pitch = (self.tile.columns + self.grid.padding) * self.tile.element_bytes // unit
+        pitch = (self.tile.columns + self.tile.padding) * self.tile.element_bytes // unit
         return not text.isdecimal() or int(text) == pitch
 
     def _accesses(self, text: str) -> Iterator[str]:
@@ -222,7 +222,7 @@ class _Rewriting:
         if not self.moves:
             yield from self._with_rows(index, self.more, unit)
         elif times >= 1:
-            for plain in self._with_rows(index, -self.grid.padding, unit):
+            for plain in self._with_rows(index, -self.tile.padding, unit):
                 if times == 1:
                     yield f"{self.name}_index({plain})"
                 else:
@@ -241,7 +241,7 @@ class _Rewriting:
                 if len(factors) > 1 and self._is_row_length(factor, unit):
                     changed = [*factors[:position], _grown(factor, added), *factors[position + 1 :]]
                     yield " + ".join([*terms[:number], " * ".join(changed), *terms[number + 1 :]])
-        pitch = (self.tile.columns + self.grid.padding) * self.tile.element_bytes // unit
+        pitch = (self.tile.columns + self.tile.padding) * self.tile.element_bytes // unit
         yield f"{index} {'+' if added > 0 else '-'} {_atom(index)} / {pitch} * {abs(added)}"
 
     # Whether it is right
@@ -285,7 +285,7 @@ class _Rewriting:
     def _moved(self, requests: Requests) -> Counter[Offsets]:
         """The requests where the layout puts them."""
         place, unit = self.layout.on(self.tile), self.tile.element_bytes
-        pitch = self.tile.columns + self.grid.padding
+        pitch = self.tile.columns + self.tile.padding
 
         def moved(at: int | None) -> int | None:
             return None if at is None else place(*divmod(at // unit, pitch)) * unit + at % unit

@@ -87,8 +87,8 @@ class Solution:
 
     @property
     def nothing_to_do(self) -> bool:
-        """Whether the unchanged layout is the best."""
-        return self.best.layout == Layout()
+        """Whether the layout as it is is the best."""
+        return self.best.layout == Layout(self.problem.tile.padding)
 
     @property
     def considered(self) -> int:
@@ -110,6 +110,10 @@ class Solution:
         return f"no layout in the family reaches the ideal: of {self.considered} considered {left}"
 
 
+Found = tuple[tuple[Ranked, ...], tuple[tuple[str, int], ...], tuple[tuple[str, str], ...]]
+"""(the best of each family, members considered of each, families left out and why)."""
+
+
 def solve(problem: Problem, limits: Limits | None = None) -> Solution:
     """The cheapest layout under which as many accesses as possible are at their ideal.
 
@@ -122,18 +126,25 @@ def solve(problem: Problem, limits: Limits | None = None) -> Solution:
     space = space_of(problem, limits)
     floors = [floor_of(access) for access in problem.accesses]
     floor = sum(excess for excess, _ in floors), sum(passes for _, passes in floors)
-    ranked, searched, skipped = _best_of_families(problem, space, floor)
+    before, fault = _unchanged(problem, space)
+    ranked, searched, skipped = _padded_already(problem, before, floor, limits) or _best_of_families(
+        problem, space, floor
+    )
     if not ranked:
         raise BankcheckError(f"no layout of {problem.tile.name} keeps its accesses aligned and within the limits")
-    before, fault = _unchanged(problem, space)
     blocked = () if ranked[0].cost == floor else _blocked(ranked[0], problem, floors, limits)
     by_need = tuple((a, excess) for a, (excess, _) in zip(problem.accesses, floors, strict=True) if excess)
     return Solution(problem, ranked, before, fault, floor, by_need, blocked, searched, skipped)
 
 
-def _best_of_families(
-    problem: Problem, space: Space, floor: Cost
-) -> tuple[tuple[Ranked, ...], tuple[tuple[str, int], ...], tuple[tuple[str, str], ...]]:
+def _padded_already(problem: Problem, before: Ranked | None, floor: Cost, limits: Limits) -> Found | None:
+    """The layout as it is, where it has padding that does all that padding could: nobody should change it."""
+    if not problem.tile.padding or before is None or before.cost != floor or not limits.allow(before.storage_bytes):
+        return None
+    return (before,), (), ()
+
+
+def _best_of_families(problem: Problem, space: Space, floor: Cost) -> Found:
     tallies: dict[str, Tally] = {}
     best: list[Ranked] = []
     searched, skipped = [], []
@@ -192,7 +203,7 @@ def _order(ranked: Ranked) -> tuple[Cost, Price]:
 
 def _unchanged(problem: Problem, space: Space) -> tuple[Ranked | None, str]:
     try:
-        return _ranked(Layout(), problem, space), ""
+        return _ranked(Layout(problem.tile.padding), problem, space), ""
     except BankcheckError as error:
         return None, error.message
 

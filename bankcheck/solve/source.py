@@ -5,18 +5,26 @@ Each kernel, template instance and launch is a problem of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from bankcheck.ctype import name_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Span
-from bankcheck.lint.facts import Execution, Facts
+from bankcheck.lint.config import Config
+from bankcheck.lint.facts import Execution, Facts, gather
 from bankcheck.lint.findings import Place
+from bankcheck.lint.launches import find_launches
 from bankcheck.lint.machine import Launch
 from bankcheck.lint.memory import Buffer, Site
+from bankcheck.lint.program import read_program
 from bankcheck.lint.requests import Offsets, Requests, requests_of
+from bankcheck.lint.run import Input, include_for, shown
+from bankcheck.lint.source import Source
+from bankcheck.solve.families import Limits
 from bankcheck.solve.problem import Problem
+from bankcheck.solve.search import Solution, solve
 from bankcheck.solve.tiles import Grid, grids_of
 
 
@@ -80,24 +88,73 @@ class SourceProblem:
         return self.execution.launch
 
     @property
+    def label(self) -> str:
+        """Kernel, block, and the values that are fixed."""
+        return label_of(self.execution)
+
+    @property
     def widened(self) -> bool:
         """Whether requests are counted that may never happen, because a value is not known."""
         return any(requests.widened for use in self.uses for requests in use.requests)
 
 
+def read_source(path: str, config: Config) -> Callable[[str], Facts]:
+    """A function that makes facts of a text of that file: its launches, macros and headers as lint sees them."""
+    include = include_for(Input(path), config)
+
+    def read(text: str) -> Facts:
+        program = read_program(Source(shown(Path(path), config), text, config.defines, include))
+        return gather(program, find_launches(program), config.block, False)
+
+    return read
+
+
 def problems_from_source(
-    facts: Facts, array: str, *, kernel: str | None = None, shape: tuple[int, ...] = ()
+    facts: Facts, array: str, *, kernel: str | None = None, columns: int | None = None
 ) -> tuple[SourceProblem, ...]:
     """The problems that a shared array poses, one for each kernel, instance and launch that accesses it.
 
-    `shape` gives an array without dimensions rows and columns, in its elements. Raises `BankcheckError` if there is no
+    `columns` is the row length of a one-dimensional array, in its elements. Raises `BankcheckError` if there is no
     such array, or if nothing of it can be read.
     """
     chosen = [e for e in facts.executions if kernel is None or e.kernel.name == kernel]
-    found = [_problem(facts, e, buffer, shape) for e in chosen for buffer in _buffers(e, array)]
+    found = [_problem(facts, e, buffer, columns) for e in chosen for buffer in _buffers(e, array)]
     if not found:
         raise _nothing(facts, chosen, array, kernel)
     return tuple(found)
+
+
+def solve_source(problem: SourceProblem, limits: Limits) -> tuple[Choice, Solution]:
+    """The best layout of the array; of several row lengths, the first under which every access is at its ideal.
+
+    The members of a struct stay where they are: its rows can be padded, not swizzled. Raises `BankcheckError` if no
+    layout is allowed.
+    """
+    best: tuple[Choice, Solution] | None = None
+    refusal = None
+    for choice in problem.choices:
+        forbid = (*limits.forbid, "swizzle") if choice.grid.struct else limits.forbid
+        try:
+            solution = solve(choice.problem, replace(limits, forbid=forbid))
+        except BankcheckError as error:
+            refusal = error
+            continue
+        if best is None or solution.best.cost < best[1].best.cost:
+            best = choice, solution
+        if solution.at_floor:
+            break
+    if best is None:
+        assert refusal is not None
+        raise refusal
+    return best
+
+
+def label_of(execution: Execution) -> str:
+    """Kernel, block, and the values that a launch or instance fixes."""
+    launch = execution.launch
+    fixed = [f"{name} = {name_of(ctype)}" for name, ctype in launch.types.items()]
+    fixed += [f"{name} = {value}" for name, value in launch.values.items()]
+    return ", ".join([execution.kernel.name, f"block {launch.block}", *fixed])
 
 
 def _buffers(execution: Execution, array: str) -> list[Buffer]:
@@ -115,7 +172,7 @@ def _nothing(facts: Facts, chosen: Sequence[Execution], array: str, kernel: str 
     return BankcheckError(f"no access of a shared array '{array[:60]}' in {path} (arrays: {names[:200]})")
 
 
-def _problem(facts: Facts, execution: Execution, buffer: Buffer, shape: tuple[int, ...]) -> SourceProblem:
+def _problem(facts: Facts, execution: Execution, buffer: Buffer, columns: int | None) -> SourceProblem:
     uses, unread = _read(facts, execution, buffer)
     if not uses:
         first = unread[0]
@@ -123,7 +180,7 @@ def _problem(facts: Facts, execution: Execution, buffer: Buffer, shape: tuple[in
         raise BankcheckError(f"no access of '{buffer.name}' can be solved for; {where}: {first.reason}")
     found = [requests for use in uses for requests in use.requests]
     choices, refusal = [], None
-    for grid in grids_of(buffer, found, shape, not unread):
+    for grid in grids_of(buffer, found, columns, not unread):
         try:
             choices.append(Choice(grid, _stated(grid, execution, uses, unread)))
         except BankcheckError as problem:

@@ -31,14 +31,12 @@ class Grid:
     """A tile, and where its elements are now."""
 
     tile: Tile
-    padding: int
-    """Elements at the end of each row that are no part of the tile."""
     struct: str = ""
     """The struct that is one row, where the array is one of structs."""
 
     def access(self, name: str, uses: Iterable[Requests]) -> TileAccess:
         """The requests of an access in rows and columns. Raises `BankcheckError` if they do not fit the tile."""
-        unit, pitch = self.tile.element_bytes, self.tile.columns + self.padding
+        unit, pitch = self.tile.element_bytes, self.tile.columns + self.tile.padding
         placed: list[Request] = []
         members: set[int] = set()
         for requests in uses:
@@ -50,30 +48,37 @@ class Grid:
         return tile_access(name, requests.rule, placed, self.tile, member_bytes=members.pop())
 
 
-def grids_of(buffer: Buffer, found: Sequence[Requests], shape: tuple[int, ...], complete: bool) -> list[Grid]:
-    """The grids to try, the likeliest first; one only where the declaration or `shape` gives the row length.
+def grids_of(buffer: Buffer, found: Sequence[Requests], columns: int | None, complete: bool) -> list[Grid]:
+    """The grids to try, the likeliest first; one only where the declaration or `columns` gives the row length.
 
     `complete` says that no other access of the array exists: columns that none touches are padding then.
     """
     sizes, element = shape_of(buffer.ctype)
-    if not sizes and not shape:
+    if not sizes:
         raise BankcheckError(f"'{buffer.name}' is a single {name_of(element)}, not an array")
-    if len(sizes) > 1 and shape:
-        raise BankcheckError(f"'{buffer.name}' is declared with rows: --shape is for arrays without")
-    sizes = shape or sizes
+    if len(sizes) > 1 and columns:
+        raise BankcheckError(f"'{buffer.name}' is declared with rows: --columns is for arrays of one dimension")
     type_name, unit = _unit(element, found)
     per_element = max(size_of(element) // unit, 1)
     reach = -(-_end(found) // unit)
     if isinstance(element, Record) and element.name not in BUILT_IN:
         rows = -(-reach // per_element)
-        return [Grid(Tile(buffer.name, type_name, unit, max(prod(sizes), rows), per_element), 0, element.name)]
+        return [Grid(Tile(buffer.name, type_name, unit, max(prod(sizes), rows), per_element), element.name)]
     if len(sizes) > 1:
-        columns = sizes[-1] * size_of(element) // unit
-        rows = prod(sizes[:-1]) or -(-reach // columns)
-        dimensions = (sizes[0] or rows // prod(sizes[1:-1]), *sizes[1:-1], columns)
-        return [_without_padding(Tile(buffer.name, type_name, unit, rows, columns, dimensions), found, complete)]
+        length = sizes[-1] * size_of(element) // unit
+        inner = prod(sizes[1:-1])
+        outer = sizes[0] or -(-reach // (length * inner))
+        dimensions = (outer, *sizes[1:-1], length)
+        return [
+            _without_padding(Tile(buffer.name, type_name, unit, outer * inner, length, dimensions), found, complete)
+        ]
     total = max(sizes[0] * size_of(element) // unit, reach)
-    lengths = [length for length in _row_lengths(found, unit) if length < total] or [total]
+    if columns:
+        lengths = [columns * size_of(element) // unit]
+        if not 1 <= lengths[0] <= total:
+            raise BankcheckError(f"rows of {columns} elements do not fit '{buffer.name}', which has {sizes[0] or total}")
+    else:
+        lengths = [length for length in _row_lengths(found, unit) if length < total] or [total]
     whole = [length for length in lengths if total % length == 0] if sizes[0] else []
     lengths = (whole or lengths)[:MAX_ROW_LENGTHS]
     tiles = [Tile(buffer.name, type_name, unit, -(-total // length), length, (total,)) for length in lengths]
@@ -125,9 +130,9 @@ def _without_padding(tile: Tile, found: Sequence[Requests], complete: bool) -> G
         used = max(used, max(starts, default=0) + wide)
     padding = columns - used
     if not complete or not 0 < padding <= MAX_PADDING or used % 4 or tile.rows == 1:
-        return Grid(tile, 0)
+        return Grid(tile)
     dimensions = (*tile.declared[:-1], used) if len(tile.declared) > 1 else (tile.rows * used,)
-    return Grid(Tile(tile.name, tile.type_name, unit, tile.rows, used, dimensions), padding)
+    return Grid(Tile(tile.name, tile.type_name, unit, tile.rows, used, dimensions, padding))
 
 
 def _row_lengths(found: Sequence[Requests], unit: int) -> list[int]:

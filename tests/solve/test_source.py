@@ -10,16 +10,16 @@ from tests.lint.helpers import kernel
 from tests.solve.test_requests import facts_of
 
 
-def problem(body: str, array: str = "s", block: str = "32", shape: tuple[int, ...] = ()) -> SourceProblem:
+def problem(body: str, array: str = "s", block: str = "32", columns: int | None = None) -> SourceProblem:
     """The one problem of a kernel's array."""
-    (found,) = problems_from_source(facts_of(kernel(body, block)), array, shape=shape)
+    (found,) = problems_from_source(facts_of(kernel(body, block)), array, columns=columns)
     return found
 
 
-def tile_of(body: str, block: str = "32", shape: tuple[int, ...] = ()) -> tuple[str, int, int, int]:
+def tile_of(body: str, block: str = "32", columns: int | None = None) -> tuple[str, int, int, int]:
     """(type, rows, columns, padding) of the likeliest way to see the array."""
-    grid = problem(body, block=block, shape=shape).choices[0].grid
-    return grid.tile.type_name, grid.tile.rows, grid.tile.columns, grid.padding
+    grid = problem(body, block=block, columns=columns).choices[0].grid
+    return grid.tile.type_name, grid.tile.rows, grid.tile.columns, grid.tile.padding
 
 
 FILL = "for (int i = threadIdx.x; i < 1024; i += 32) s[i / 32][i % 32] = g[i];\n"
@@ -44,16 +44,16 @@ def test_rows_come_from_the_declaration_or_the_index(body: str, expected: tuple[
     assert tile_of(body) == expected
 
 
-def test_a_shape_gives_a_flat_array_its_rows() -> None:
-    assert tile_of("__shared__ float s[1024];\ns[threadIdx.x] = 1;", shape=(16, 64)) == ("float", 16, 64, 0)
+def test_columns_give_a_flat_array_its_rows() -> None:
+    assert tile_of("__shared__ float s[1024];\ns[threadIdx.x] = 1;", columns=64) == ("float", 16, 64, 0)
     with pytest.raises(BankcheckError, match="declared with rows"):
-        tile_of("__shared__ float s[32][32];\ns[0][threadIdx.x] = 1;", shape=(16, 64))
+        tile_of("__shared__ float s[32][32];\ns[0][threadIdx.x] = 1;", columns=64)
 
 
 def test_columns_without_access_are_padding_only_if_every_access_is_known() -> None:
     body = f"__shared__ float s[32][33];\n{FILL}s[0][(int)g[threadIdx.x]] = 1;"
     found = problem(body)
-    assert found.choices[0].grid.padding == 0 and found.choices[0].grid.tile.columns == 33
+    assert found.choices[0].grid.tile.padding == 0 and found.choices[0].grid.tile.columns == 33
     assert [(one.text, one.place.line) for one in found.unread] == [("s[0][(int)g[threadIdx.x]]", 5)]
     assert found.choices[0].problem.unsolvable[0][0] == "5: s[0][(int)g[threadIdx.x]]"
 

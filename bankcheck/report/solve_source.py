@@ -1,0 +1,127 @@
+"""Solutions for the arrays of a source file: as text with the lines to change, as JSON, as a diff."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bankcheck.report import solve_json, solve_text
+from bankcheck.report.style import bad, faint, good, plural, strong
+from bankcheck.solve import emit
+from bankcheck.solve.rewrite import Line, Rewrite
+from bankcheck.solve.search import Solution
+from bankcheck.solve.source import Choice, SourceProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """One array in one launch, its best layout, and that layout in the source."""
+
+    problem: SourceProblem
+    choice: Choice
+    solution: Solution
+    rewrite: Rewrite
+    others: tuple[str, ...] = ()
+    """Launches and instances for which all is the same."""
+
+
+def report(path: str, found: Sequence[Solved]) -> Iterator[str]:
+    """The lines of the text report, styled."""
+    for number, solved in enumerate(found):
+        if number:
+            yield ""
+        yield from _one(path, solved)
+
+
+def _one(path: str, solved: Solved) -> Iterator[str]:
+    solution, problem, line = solved.solution, solved.problem, solved.rewrite.declaration
+    tile = solution.problem.tile
+    yield strong(f"{path}:{line.line}: {tile.type_name} {line.old} in {problem.label}")
+    for other in solved.others:
+        yield faint(f"  and in {other}")
+    title = "unchanged" if solution.nothing_to_do else emit.title(solution.best.layout, tile)
+    yield f"rows of {tile.columns}{f' and {tile.padding} of padding' if tile.padding else ''}: {title}"
+    yield from solve_text.wrapped("", [solution.statement], good if solution.solved else bad)
+    yield from _unread(problem)
+    yield ""
+    yield from solve_text.layouts(solution)
+    yield ""
+    yield from solve_text.accesses(solution)
+    yield ""
+    yield from solve_text.why_not(solution)
+    if not solution.nothing_to_do:
+        yield from _changes(solved.rewrite)
+        yield ""
+    yield from solve_text.wrapped("assumed: ", assumptions(problem, solution), faint)
+
+
+def _unread(problem: SourceProblem) -> Iterator[str]:
+    if problem.unread:
+        count, total = len(problem.unread), len(problem.uses) + len(problem.unread)
+        yield bad(f"assumed: solved for the {plural(total - count, 'access', 'accesses')} that could be read; {count} could not")
+
+
+def assumptions(problem: SourceProblem, solution: Solution) -> list[str]:
+    """What the answer takes for granted."""
+    listed = list(solution.problem.assumptions)
+    if problem.widened:
+        listed.append("an access that is moved by an unknown value is counted wherever it can lie in the array")
+    return listed
+
+
+def _changes(rewrite: Rewrite) -> Iterator[str]:
+    lines = [line for line in (rewrite.declaration, *rewrite.indices) if line.new != line.old]
+    width = max((len(line.old) for line in lines), default=0)
+    width = width if width <= solve_text.MAX_NAME else 0
+    for line in lines:
+        new = good(line.new) if line.new else bad("?")
+        arrow = "  " if width else "\n      "
+        yield f"{line.line:>6}  {line.old:<{width}}{arrow}{new}"
+    if rewrite.function:
+        yield ""
+        yield rewrite.function
+    yield ""
+    if all(line.new for line in rewrite.indices):
+        yield "lint finds the addresses of this layout in the file so changed"
+    elif any(not line.new for line in lines):
+        yield "?: does not name the index into the array; move its address by the layout's formula"
+    for note in rewrite.notes:
+        yield f"and: {note}"
+
+
+def to_json(path: str, found: Sequence[Solved]) -> str:
+    """One object with a list of problems."""
+    return json.dumps({"schema": 1, "path": path, "problems": [_json(solved) for solved in found]}, indent=2)
+
+
+def _json(solved: Solved) -> dict[str, Any]:
+    problem, rewrite = solved.problem, solved.rewrite
+    launch = problem.launch
+    return {
+        "kernel": problem.kernel,
+        "block": list(launch.block.extents),
+        "values": dict(launch.values),
+        "label": problem.label,
+        "also": list(solved.others),
+        "basis": "assumed" if problem.unread or assumptions(problem, solved.solution) else "computed",
+        "unread": [{"line": one.place.line, "text": one.text, "reason": one.reason} for one in problem.unread],
+        **solve_json.document(solved.solution.problem, solved.solution),
+        "assumptions": assumptions(problem, solved.solution),
+        "changes": [asdict(line) for line in _edited(rewrite)],
+        "checked": rewrite.complete,
+        "notes": list(rewrite.notes),
+    }
+
+
+def _edited(rewrite: Rewrite) -> list[Line]:
+    return [line for line in (rewrite.declaration, *rewrite.indices) if line.new != line.old]
+
+
+def diff(path: str, before: str, solved: Solved) -> str:
+    """The change as a unified diff."""
+    after = solved.rewrite.text
+    lines = difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), path, path)
+    return "".join(lines)
