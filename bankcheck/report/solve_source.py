@@ -61,7 +61,9 @@ def _one(path: str, solved: Solved) -> Iterator[str]:
 def _unread(problem: SourceProblem) -> Iterator[str]:
     if problem.unread:
         count, total = len(problem.unread), len(problem.uses) + len(problem.unread)
-        yield bad(f"assumed: solved for the {plural(total - count, 'access', 'accesses')} that could be read; {count} could not")
+        yield bad(
+            f"assumed: solved for the {plural(total - count, 'access', 'accesses')} that could be read; {count} could not"
+        )
 
 
 def assumptions(problem: SourceProblem, solution: Solution) -> list[str]:

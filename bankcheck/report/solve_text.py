@@ -17,22 +17,22 @@ def report(solution: Solution) -> Iterator[str]:
     """The lines of the report, styled; a plain stream strips the styles."""
     tile, best = solution.problem.tile, solution.best
     yield f"{strong(_plain(solution))}, {tile.size_bytes:,} bytes: {emit.title(best.layout, tile)}"
-    yield from _wrapped("", [solution.statement], good if solution.solved else bad)
+    yield from wrapped("", [solution.statement], good if solution.solved else bad)
     yield ""
-    yield from _layouts(solution)
+    yield from layouts(solution)
     yield ""
-    yield from _accesses(solution)
+    yield from accesses(solution)
     yield ""
-    yield from _why_not(solution)
+    yield from why_not(solution)
     if not solution.nothing_to_do:
         yield from _code(solution)
-    yield from _wrapped("assumed: ", solution.problem.assumptions, faint)
+    yield from wrapped("assumed: ", solution.problem.assumptions, faint)
 
 
 def unsolvable(problem_accesses: Sequence[tuple[str, str]]) -> Iterator[str]:
     """A line for every access that no layout can help."""
     for name, reason in problem_accesses:
-        yield from _wrapped("not solved for: ", [f"{name}: {reason}"], bad)
+        yield from wrapped("not solved for: ", [f"{name}: {reason}"], bad)
 
 
 def _plain(solution: Solution) -> str:
@@ -40,7 +40,8 @@ def _plain(solution: Solution) -> str:
     return f"{tile.type_name} {tile.name}{''.join(f'[{length}]' for length in tile.shape)}"
 
 
-def _layouts(solution: Solution) -> Iterator[str]:
+def layouts(solution: Solution) -> Iterator[str]:
+    """A table with the best layout of each family."""
     tile = solution.problem.tile
     rows = list(solution.ranked)
     titles = [emit.title(row.layout, tile) for row in rows]
@@ -63,7 +64,8 @@ def _bytes(row: Ranked) -> str:
     return f"+{row.added_bytes:,}" if row.added_bytes else f"{row.storage_bytes:,}"
 
 
-def _accesses(solution: Solution) -> Iterator[str]:
+def accesses(solution: Solution) -> Iterator[str]:
+    """A table with every access, before and after."""
     names = [textwrap.shorten(access.name, MAX_NAME, placeholder=" ...") for access in solution.problem.accesses]
     width = max(map(len, [*names, "access"]))
     yield f"{'access':<{width}}  {'now':>8}  {'then':>8}  {'ideal':>8}"
@@ -74,7 +76,7 @@ def _accesses(solution: Solution) -> Iterator[str]:
         yield f"{name:<{width}}  {now:>8}  {styled}  {new.ideal:>8,}"
 
 
-def _why_not(solution: Solution) -> Iterator[str]:
+def why_not(solution: Solution) -> Iterator[str]:
     """What keeps accesses from their ideal; a blank line after it."""
     lines: list[str] = []
     for access, excess in solution.by_need:
@@ -87,7 +89,7 @@ def _why_not(solution: Solution) -> Iterator[str]:
             lines.append(f"{kept}; alone it would reach its ideal with {alone}, not together with the others")
         else:
             lines.append(f"{kept}; alone too, at best {blocked.alone.cost[0]} with {alone}")
-    yield from _wrapped("", lines, str)
+    yield from wrapped("", lines, str)
     yield from unsolvable(solution.problem.unsolvable)
     if lines or solution.problem.unsolvable:
         yield ""
@@ -106,7 +108,8 @@ def _code(solution: Solution) -> Iterator[str]:
     yield ""
 
 
-def _wrapped(label: str, items: Sequence[str], style: object) -> Iterator[str]:
+def wrapped(label: str, items: Sequence[str], style: object) -> Iterator[str]:
+    """Items with a label in front, in lines that fit."""
     assert callable(style)
     for item in items:
         for line in textwrap.wrap(label + item, WIDTH, subsequent_indent="  "):

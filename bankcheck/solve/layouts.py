@@ -13,11 +13,11 @@ Swizzle<5,0,5>); it is then kept as the swizzle only, and its formula is written
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bankcheck.layout import Swizzle
-from bankcheck.solve.problem import Tile
+from bankcheck.solve.problem import Place, Tile
 
 DIVISION_OPERATIONS = 4
 """A division or remainder by a constant that is no power of two: multiply high, shift, multiply, subtract."""
@@ -30,10 +30,6 @@ class ColumnXor:
     bits: int
     shift: int
     target: int
-
-    def __call__(self, row: int) -> int:
-        """What the columns of `row` are XOR-ed with."""
-        return (row >> self.shift & (1 << self.bits) - 1) << self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +66,26 @@ class Layout:
         """Shared memory beyond that of the unpadded tile."""
         return tile.rows * self.pad * tile.element_bytes
 
-    def on(self, tile: Tile) -> Callable[[int, int], int]:
-        """The element offset as a function of (row, column)."""
-        pitch, columns, xor, rotation, swizzle = self.pitch(tile), tile.columns, self.xor, self.rotation, self.swizzle
-        if xor is not None and swizzle is not None:
-            return lambda row, column: swizzle(row * pitch + (column ^ xor(row)))
+    def offsets(self, tile: Tile, places: Iterable[Place]) -> list[int]:
+        """The element offset of every place."""
+        pitch, xor, swizzle = self.pitch(tile), self.xor, self.swizzle
         if xor is not None:
-            return lambda row, column: row * pitch + (column ^ xor(row))
-        if rotation:
-            return lambda row, column: row * pitch + (column + rotation * row) % columns
-        if swizzle is not None:
-            source, shift = swizzle.source_mask, swizzle.shift
-            if shift > 0:
-                return lambda row, column: (e := row * pitch + column) ^ (e & source) >> shift
-            return lambda row, column: (e := row * pitch + column) ^ (e & source) << -shift
-        return lambda row, column: row * pitch + column
+            shift, mask, target = xor.shift, (1 << xor.bits) - 1, xor.target
+            found = [row * pitch + (column ^ (row >> shift & mask) << target) for row, column in places]
+        elif self.rotation:
+            turn, columns = self.rotation, tile.columns
+            found = [row * pitch + (column + turn * row) % columns for row, column in places]
+        else:
+            found = [row * pitch + column for row, column in places]
+        return found if swizzle is None else swizzled(swizzle, found)
+
+
+def swizzled(swizzle: Swizzle, offsets: list[int]) -> list[int]:
+    """The swizzle of every offset."""
+    source, shift = swizzle.source_mask, swizzle.shift
+    if shift >= 0:
+        return [offset ^ (offset & source) >> shift for offset in offsets]
+    return [offset ^ (offset & source) << -shift for offset in offsets]
 
 
 @dataclass(frozen=True, slots=True)

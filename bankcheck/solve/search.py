@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from bankcheck.errors import BankcheckError
-from bankcheck.solve.counting import AccessCount, Cost, Tally, count_access, floor_of, kind_of
+from bankcheck.solve.counting import AccessCount, Cost, Tally, count_access, floor_of
 from bankcheck.solve.families import FAMILIES, Limits, Price, Space, space_of
 from bankcheck.solve.layouts import Layout, formula_of
 from bankcheck.solve.problem import Problem, TileAccess
@@ -145,12 +145,12 @@ def _padded_already(problem: Problem, before: Ranked | None, floor: Cost, limits
 
 
 def _best_of_families(problem: Problem, space: Space, floor: Cost) -> Found:
-    tallies: dict[str, Tally] = {}
+    tally = Tally(problem)
     best: list[Ranked] = []
     searched, skipped = [], []
     for family in FAMILIES[:-1]:
         members = space.members(family)
-        found = _best(members, problem, tallies, floor)
+        found = _best(members, tally, floor)
         if members:
             searched.append((family, len(members)))
         if found is not None:
@@ -166,23 +166,26 @@ def _best_of_families(problem: Problem, space: Space, floor: Cost) -> Found:
     members = [layout for pad in pads for layout in space.padded_swizzles(pad)]
     if members:
         searched.append((last, len(members)))
-        limit = None if not best else (best[0].cost[0], best[0].cost[1] + 1)
-        found = _best(members, problem, tallies, floor, limit)
-        if found is not None:
-            best.append(_ranked(found, problem, space))
+        better = _best(members, tally, floor, best[0] if best else None, space)
+        if better is not None:
+            best.append(_ranked(better, problem, space))
     return tuple(sorted(best, key=_order)), tuple(searched), tuple(skipped)
 
 
 def _best(
-    members: Iterable[Layout], problem: Problem, tallies: dict[str, Tally], floor: Cost, limit: Cost | None = None
+    members: Iterable[Layout],
+    tally: Tally,
+    floor: Cost,
+    rival: Ranked | None = None,
+    space: Space | None = None,
 ) -> Layout | None:
-    """The first of the members, which come in order of price, that counts least; None if none is below the limit."""
-    best = None
+    """The best of the members, which come in order of price; None if none is better than the rival."""
+    best, limit = None, None
     for layout in members:
-        kind = kind_of(layout, problem.tile)
-        if kind not in tallies:
-            tallies[kind] = Tally(problem, kind)
-        cost = tallies[kind].cost(layout, limit)
+        if rival is not None and space is not None and best is None:
+            excess, passes = rival.cost
+            limit = (excess, passes + 1) if space.price(layout) < rival.price else rival.cost
+        cost = tally.cost(layout, limit)
         if cost is not None:
             best, limit = layout, cost
             if cost == floor:

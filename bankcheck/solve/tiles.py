@@ -76,7 +76,9 @@ def grids_of(buffer: Buffer, found: Sequence[Requests], columns: int | None, com
     if columns:
         lengths = [columns * size_of(element) // unit]
         if not 1 <= lengths[0] <= total:
-            raise BankcheckError(f"rows of {columns} elements do not fit '{buffer.name}', which has {sizes[0] or total}")
+            raise BankcheckError(
+                f"rows of {columns} elements do not fit '{buffer.name}', which has {sizes[0] or total}"
+            )
     else:
         lengths = [length for length in _row_lengths(found, unit) if length < total] or [total]
     whole = [length for length in lengths if total % length == 0] if sizes[0] else []
