@@ -60,10 +60,8 @@ def _one(path: str, solved: Solved) -> Iterator[str]:
 
 def _unread(problem: SourceProblem) -> Iterator[str]:
     if problem.unread:
-        count, total = len(problem.unread), len(problem.uses) + len(problem.unread)
-        yield bad(
-            f"assumed: solved for the {plural(total - count, 'access', 'accesses')} that could be read; {count} could not"
-        )
+        solved_for = plural(len(problem.uses), "access", "accesses")
+        yield bad(f"assumed: solved for the {solved_for} that could be read; {len(problem.unread)} could not")
 
 
 def assumptions(problem: SourceProblem, solution: Solution) -> list[str]:

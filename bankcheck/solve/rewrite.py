@@ -284,15 +284,13 @@ class _Rewriting:
 
     def _moved(self, requests: Requests) -> Counter[Offsets]:
         """The requests where the layout puts them."""
-        place, unit = self.layout.on(self.tile), self.tile.element_bytes
-        pitch = self.tile.columns + self.tile.padding
-
-        def moved(at: int | None) -> int | None:
-            return None if at is None else place(*divmod(at // unit, pitch)) * unit + at % unit
-
+        unit, pitch = self.tile.element_bytes, self.tile.columns + self.tile.padding
+        elements = {at // unit for offsets in requests.offsets for at in offsets if at is not None}
+        places = self.layout.offsets(self.tile, (divmod(element, pitch) for element in elements))
+        moved = dict(zip(elements, places, strict=True))
         found: Counter[Offsets] = Counter()
         for offsets, weight in requests.offsets.items():
-            found[tuple(map(moved, offsets))] += weight
+            found[tuple(None if at is None else moved[at // unit] * unit + at % unit for at in offsets)] += weight
         return found
 
 
