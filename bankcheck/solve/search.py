@@ -114,10 +114,11 @@ Found = tuple[tuple[Ranked, ...], tuple[tuple[str, int], ...], tuple[tuple[str, 
 """(the best of each family, members considered of each, families left out and why)."""
 
 
-def solve(problem: Problem, limits: Limits | None = None) -> Solution:
+def solve(problem: Problem, limits: Limits | None = None, *, explain: bool = True) -> Solution:
     """The cheapest layout under which as many accesses as possible are at their ideal.
 
-    Raises `BankcheckError` if there is nothing to solve for, or if no layout is allowed by the limits.
+    `explain` solves for every access that stays above its floor by itself too: see `explained`. Raises `BankcheckError`
+    if there is nothing to solve for, or if no layout is allowed by the limits.
     """
     if not problem.accesses:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in problem.unsolvable)
@@ -132,9 +133,17 @@ def solve(problem: Problem, limits: Limits | None = None) -> Solution:
     )
     if not ranked:
         raise BankcheckError(f"no layout of {problem.tile.name} keeps its accesses aligned and within the limits")
-    blocked = () if ranked[0].cost == floor else _blocked(ranked[0], problem, floors, limits)
     by_need = tuple((a, excess) for a, (excess, _) in zip(problem.accesses, floors, strict=True) if excess)
-    return Solution(problem, ranked, before, fault, floor, by_need, blocked, searched, skipped)
+    solution = Solution(problem, ranked, before, fault, floor, by_need, (), searched, skipped)
+    return explained(solution, limits) if explain else solution
+
+
+def explained(solution: Solution, limits: Limits) -> Solution:
+    """The same with what keeps its accesses from their floors."""
+    if solution.at_floor:
+        return solution
+    floors = [floor_of(access) for access in solution.problem.accesses]
+    return replace(solution, blocked=_blocked(solution.best, solution.problem, floors, limits))
 
 
 def _padded_already(problem: Problem, before: Ranked | None, floor: Cost, limits: Limits) -> Found | None:

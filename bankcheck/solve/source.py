@@ -24,7 +24,7 @@ from bankcheck.lint.run import Input, include_for, shown
 from bankcheck.lint.source import Source
 from bankcheck.solve.families import Limits
 from bankcheck.solve.problem import Problem
-from bankcheck.solve.search import Solution, solve
+from bankcheck.solve.search import Solution, explained, solve
 from bankcheck.solve.tiles import Grid, grids_of
 
 
@@ -133,9 +133,8 @@ def solve_source(problem: SourceProblem, limits: Limits) -> tuple[Choice, Soluti
     best: tuple[Choice, Solution] | None = None
     refusal = None
     for choice in problem.choices:
-        forbid = (*limits.forbid, "swizzle") if choice.grid.struct else limits.forbid
         try:
-            solution = solve(choice.problem, replace(limits, forbid=forbid))
+            solution = solve(choice.problem, _allowed(choice, limits), explain=False)
         except BankcheckError as error:
             refusal = error
             continue
@@ -146,7 +145,11 @@ def solve_source(problem: SourceProblem, limits: Limits) -> tuple[Choice, Soluti
     if best is None:
         assert refusal is not None
         raise refusal
-    return best
+    return best[0], explained(best[1], _allowed(best[0], limits))
+
+
+def _allowed(choice: Choice, limits: Limits) -> Limits:
+    return replace(limits, forbid=(*limits.forbid, "swizzle")) if choice.grid.struct else limits
 
 
 def label_of(execution: Execution) -> str:

@@ -55,7 +55,8 @@ def with_values(case: dict[str, Any]) -> str:
     told = {name for access in case["accesses"] for variant in access["variants"] for name in variant["bind"]}
     signature = re.search(r"__global__ void \w+\(([^)]*)\)", text)
     parameters = set(re.findall(r"\bint (\w+)", signature[1])) if signature else set()
-    values = case["accesses"][0]["variants"][0]["bind"]
+    variants = [variant for access in case["accesses"] for variant in access["variants"]]
+    values = max(variants, key=lambda v: (v["expected"]["wavefronts"] or 0) - (v["expected"]["ideal"] or 0))["bind"]
     settings = "".join(f" {name}={values[name]}" for name in sorted(told & parameters) if name in values)
     return re.sub(r"(// bankcheck: block=\S+)", rf"\1{settings}", text)
 
@@ -124,48 +125,87 @@ def counted(layout: Layout, tile: Tile, access: TileAccess) -> tuple[int, int]:
     return total, ideal
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: CASES[number]["id"])
-def test_what_is_claimed_is_what_the_oracle_counts(number: int) -> None:
-    for one in solved(number):
-        tile, best = one.choice.grid.tile, one.solution.best
-        claimed = [(count.wavefronts, count.ideal) for count in best.counts]
-        assert claimed == [counted(best.layout, tile, count.access) for count in best.counts]
-        assert one.solution.solved == all(wavefronts == ideal for wavefronts, ideal in claimed)
-        assert one.before is None or best.cost[0] <= one.before
-        offsets = {stored(best.layout, tile, row, column) for row in range(tile.rows) for column in range(tile.columns)}
-        assert len(offsets) == tile.rows * tile.columns, "two elements at one place"
-        assert 0 <= min(offsets) and max(offsets) < best.storage_bytes // tile.element_bytes
+def one_to_one(layout: Layout, tile: Tile) -> bool:
+    """Whether all elements have places of their own, inside the storage."""
+    offsets = {stored(layout, tile, row, column) for row in range(tile.rows) for column in range(tile.columns)}
+    whole = len(offsets) == tile.rows * tile.columns
+    return whole and min(offsets) >= 0 and max(offsets) < tile.rows * (tile.columns + layout.pad)
+
+
+UNSOLVED = {
+    "struct-of-3-vs-2": {"p2"},
+    "skew-modulo-transpose": {"m"},
+    "4x32-to-32x4": {"s"},
+    "sgemm-as-transposed-store": {"As"},
+    "sgemm-bs-extra-col": {"Bs23"},
+    "staged-transpose-divmod": {"s_w"},
+    "downsample-mip2": {"img"},
+    "lattice-halo-4x4x4": {"gPot"},
+    "layernorm-partial-pad": {"shared_"},
+    "ntt-u64-shift-pad": {"smem"},
+    "wmma-pad8-vs-16": {"smem"},
+    "int32-tile-pitch-rules": {"x_qs"},
+    "tf32-m-major-frag": {"sA"},
+    "consecutive-halves-claim": {"row"},
+    "row-scan-pad-from-chunk": {"sm"},
+}
+"""Arrays for which no layout of the family brings every access to its ideal, by case."""
+BY_HAND = {
+    "v4-same-banks-dynamic": {"raw"},
+    "float3-vs-soa-vs-vec4": {"b"},
+    "hist64-stale-16-banks": {"h"},
+    "dct-3d-block-pointer": {"block"},
+    "mma-c-fragment-half2": {"sm"},
+    "row-scan-pad-from-chunk": {"sm"},
+    "nbody-uniform-body": {"shB"},
+}
+"""Arrays with an access whose index is not written where the access is, by case."""
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: CASES[number]["id"])
-def test_the_requests_are_the_addresses_of_the_source(number: int) -> None:
+def test_a_layout_that_brute_force_confirms_or_none(number: int) -> None:
+    case, found = CASES[number]["id"], solved(number)
+    for one in found:
+        requests_are_the_addresses_of_the_source(one)
+        claims_are_what_the_oracle_counts(one)
+        if not one.solution.at_floor:
+            none_of_a_sample_is_better(one, random.Random(number))
+        if one.rewrite.complete and one.solution.solved:
+            rewritten_source_is_clean_for_lint(one)
+    assert not any(one.problem.unread for one in found)
+    assert {one.problem.buffer.name for one in found if not one.solution.solved} == UNSOLVED.get(case, set())
+    assert {one.problem.buffer.name for one in found if not one.rewrite.complete} == BY_HAND.get(case, set())
+
+
+def requests_are_the_addresses_of_the_source(one: Solved) -> None:
     """In rows and columns nothing is lost: under the layout as it is the tile has the source's addresses."""
-    for one in solved(number):
-        for choice in one.problem.choices:
-            tile = choice.grid.tile
-            for use, access in zip(one.problem.uses, choice.problem.accesses, strict=True):
-                now = {tuple(addresses(Layout(tile.padding), tile, access, request)) for request in access.requests}
-                assert now == {offsets for offsets, _ in use.offsets}
+    for choice in one.problem.choices:
+        tile = choice.grid.tile
+        for use, access in zip(one.problem.uses, choice.problem.accesses, strict=True):
+            now = {tuple(addresses(Layout(tile.padding), tile, access, request)) for request in access.requests}
+            assert now == {offsets for offsets, _ in use.offsets}
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: CASES[number]["id"])
-def test_where_there_is_no_layout_none_of_a_sample_is_better(number: int) -> None:
-    for one in solved(number):
-        if one.solution.at_floor:
-            continue
-        sample = random.Random(number)
-        tile, accesses = one.choice.grid.tile, one.choice.problem.accesses
-        for _ in range(25):
-            layout = anything(sample, tile, bool(one.choice.grid.struct))
-            try:
-                total = sum(w - i for w, i in (counted(layout, tile, access) for access in accesses))
-            except AssertionError:
-                continue  # misaligned
+def claims_are_what_the_oracle_counts(one: Solved) -> None:
+    tile, best = one.choice.grid.tile, one.solution.best
+    claimed = [(count.wavefronts, count.ideal) for count in best.counts]
+    assert claimed == [counted(best.layout, tile, count.access) for count in best.counts]
+    assert one.solution.solved == all(wavefronts == ideal for wavefronts, ideal in claimed)
+    assert one.before is None or best.cost[0] <= one.before
+    assert one_to_one(best.layout, tile)
+
+
+def none_of_a_sample_is_better(one: Solved, sample: random.Random) -> None:
+    tile, accesses = one.choice.grid.tile, one.choice.problem.accesses
+    for _ in range(25):
+        layout = anything(sample, tile, bool(one.choice.grid.struct))
+        if one_to_one(layout, tile) and keeps_aligned(layout, tile, accesses):
+            total = sum(w - i for w, i in (counted(layout, tile, access) for access in accesses))
             assert total >= one.solution.best.cost[0], layout
 
 
 def anything(sample: random.Random, tile: Tile, struct: bool) -> Layout:
-    """A layout of some family, whether one-to-one or not: that can only lower the count of a tile."""
+    """A layout of some family, one-to-one or not."""
     pad = sample.choice([0, sample.randrange(1, 33)])
     if struct or sample.random() < 0.3:
         return Layout(pad)
@@ -173,22 +213,26 @@ def anything(sample: random.Random, tile: Tile, struct: bool) -> Layout:
     return Layout(pad, swizzle=Swizzle(bits, base, sample.choice([1, -1]) * sample.randint(bits, bits + 6)))
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: CASES[number]["id"])
-def test_the_rewritten_source_is_clean_for_lint(number: int) -> None:
-    for one in solved(number):
-        if not one.rewrite.complete or not one.solution.solved:
-            continue
-        kernel, block = one.problem.kernel, one.problem.launch.block.extents
-        rows = [row for row in lint(one.rewrite.text).rows if row.array == one.problem.buffer.name]
-        same = [row for row in rows if row.kernel == kernel and row.block == block]
-        assert same and all(row.wavefronts is not None for row in same)
-        if len(one.problem.launch.values) + len(one.problem.launch.types) == 0:
-            assert all(row.wavefronts == row.ideal for row in same)
+def keeps_aligned(layout: Layout, tile: Tile, accesses: tuple[TileAccess, ...]) -> bool:
+    """Whether every access finds its bytes in one aligned piece."""
+    for access in accesses:
+        wide = max(access.width_bytes // tile.element_bytes, 1)
+        for row, column in {at for request in access.requests for at in request if at is not None}:
+            first = stored(layout, tile, row, column)
+            if any(stored(layout, tile, row, column + more) != first + more for more in range(wide)):
+                return False
+            if (first * tile.element_bytes + access.member_bytes) % access.width_bytes:
+                return False
+    return True
 
 
-def test_most_conflicts_are_solved_and_written() -> None:
-    found = [one for number in range(len(CASES)) for one in solved(number)]
-    assert len(found) >= 60
-    assert sum(one.solution.solved for one in found) >= 0.7 * len(found)
-    assert sum(one.rewrite.complete for one in found) >= 0.8 * len(found)
-    assert not [one for one in found if one.problem.unread]
+def rewritten_source_is_clean_for_lint(one: Solved) -> None:
+    """The changed file, read and counted by lint from the start."""
+    launch = one.problem.launch
+    rows = [
+        row for row in lint(one.rewrite.text).rows
+        if (row.array, row.kernel, row.block) == (one.problem.buffer.name, one.problem.kernel, launch.block.extents)
+    ]  # fmt: skip
+    assert rows and all(row.wavefronts is not None for row in rows)
+    if not launch.values and not launch.types:  # else other instances are among the rows
+        assert all(row.wavefronts == row.ideal for row in rows)
