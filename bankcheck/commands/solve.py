@@ -14,7 +14,8 @@ from bankcheck.launch import Block
 from bankcheck.solve.emit import LANGUAGES, code, title
 from bankcheck.solve.families import Limits
 from bankcheck.solve.problem import Problem
-from bankcheck.solve.search import Solution, solve
+from bankcheck.solve.search import solve
+from bankcheck.solve.solution import Solution
 from bankcheck.solve.spec import read_problem
 from bankcheck.solve.specfile import Spec, read_size, read_spec
 

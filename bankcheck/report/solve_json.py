@@ -9,7 +9,7 @@ from typing import Any
 
 from bankcheck.solve import emit
 from bankcheck.solve.problem import Problem, Tile
-from bankcheck.solve.search import Ranked, Solution
+from bankcheck.solve.solution import Ranked, Solution
 
 
 def to_json(problem: Problem, solution: Solution | None, verified: Sequence[Any] = ()) -> str:
@@ -35,8 +35,8 @@ def document(problem: Problem, solution: Solution | None) -> dict[str, Any]:
             "solved": solution.solved,
             "at_floor": solution.at_floor,
             "nothing_to_do": solution.nothing_to_do,
-            "searched": dict(solution.searched),
-            "skipped": dict(solution.skipped),
+            "complete": solution.complete,
+            "searched": [asdict(part) for part in solution.searched],
             "fault": solution.fault,
             "before": None if solution.before is None else _ranked(solution.before, tile),
             "layouts": [_ranked(row, tile) for row in solution.ranked],

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from bankcheck.report.style import bad, faint, good, plural, strong
 from bankcheck.solve import emit
-from bankcheck.solve.search import Ranked, Solution
+from bankcheck.solve.solution import Ranked, Solution
 
 WIDTH = 100
 MAX_NAME = 66

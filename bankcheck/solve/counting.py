@@ -14,7 +14,7 @@ from bankcheck.banks import count_wavefronts
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WORD_BYTES
 from bankcheck.solve.layouts import Layout, swizzled
 from bankcheck.solve.problem import Problem, Tile, TileAccess
-from bankcheck.solve.sample import Sample, Symmetry, addresses_of, least_of, served_groups, symmetry_of
+from bankcheck.solve.sample import Forms, Sample, Symmetry, addresses_of, least_of, served_groups, symmetry_of
 
 Cost = tuple[int, int]
 """(excess wavefronts, cp.async.cg row passes), over all accesses, warps and values."""
@@ -56,8 +56,9 @@ class Tally:
 
     def __init__(self, problem: Problem) -> None:
         self._tile = problem.tile
+        forms: Forms = {}
         self._samples = [
-            (number, weight, Sample(access, request, problem.tile))
+            (weight, Sample(number, access, request, problem.tile, forms))
             for number, access in enumerate(problem.accesses)
             for request, weight in zip(access.requests, access.weights, strict=True)
         ]
@@ -66,7 +67,7 @@ class Tally:
         self._pad = -1
         self._padded: dict[int, list[int]] = {}
         self.counted = 0
-        """Requests counted so far."""
+        """Requests counted by addresses so far."""
 
     def cost(self, layout: Layout, limit: Cost | None = None) -> Cost | None:
         """The totals, or None as soon as they are known not to be below `limit`.
@@ -80,7 +81,6 @@ class Tally:
         excess = passes = 0
         guilty: list[int] = []
         for position, (sample, weight) in enumerate(classes):
-            self.counted += 1
             above = self._wavefronts(layout, sample, symmetry.linear) - sample.least
             if sample.access.rule.row_writes:
                 passes += weight * sample.row_passes(layout)
@@ -97,17 +97,18 @@ class Tally:
 
     def _merged(self, symmetry: Symmetry) -> list[tuple[Sample, int]]:
         """One request for all that count alike under the symmetry, with their number."""
-        counted: Counter[tuple[object, ...]] = Counter()
-        stand_ins: dict[tuple[object, ...], Sample] = {}
-        for number, weight, sample in self._samples:
-            key = number, *symmetry.key(sample)
-            counted[key] += weight
-            stand_ins.setdefault(key, sample)
-        return [(stand_ins[key], weight) for key, weight in counted.items()]
+        found: dict[tuple[int, ...], tuple[Sample, int]] = {}
+        for weight, sample in self._samples:
+            key = symmetry.key(sample)
+            first, before = found.get(key, (sample, 0))
+            found[key] = first, before + weight
+        return list(found.values())
 
     def _wavefronts(self, layout: Layout, sample: Sample, linear: bool) -> int:
-        if linear and sample.linear is not None:
-            return sample.linear.wavefronts(layout.swizzle)
+        ranks = sample.linear(layout.pitch(self._tile)) if linear else None
+        if ranks is not None:
+            return ranks.wavefronts(layout.swizzle)
+        self.counted += 1
         if layout.swizzle is None:
             return sample.wavefronts(layout.offsets(self._tile, sample.places))
         if layout.pad != self._pad:  # what is swizzled is kept as long as layouts differ in the swizzle only

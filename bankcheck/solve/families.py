@@ -20,11 +20,11 @@ from bankcheck.layout import Swizzle, escape
 from bankcheck.solve.layouts import ColumnXor, Layout, formula_of
 from bankcheck.solve.problem import Problem, Tile
 
-FAMILIES = ("unchanged", "padding", "swizzle", "column XOR", "rotation", "padding and swizzle")
+PADDED_SWIZZLES = "padding and swizzle"
+FAMILIES = ("unchanged", "padding", "swizzle", "column XOR", "rotation", PADDED_SWIZZLES)
 """In order of simplicity."""
-SWIZZLES = ("swizzle", "column XOR", "rotation", "padding and swizzle")
+_MIXING = ("swizzle", "column XOR", "rotation")
 """What --forbid swizzle takes away."""
-PADDINGS = ("padding", "padding and swizzle")
 
 Price = tuple[int, int, int, tuple[int, ...]]
 """(bytes added, operations, rank of the family, parameters): what decides between layouts that count alike."""
@@ -60,7 +60,7 @@ class Space:
     """Addresses that differ by a multiple of this count alike."""
 
     def members(self, family: str) -> list[Layout]:
-        """The family's layouts, in order of their price."""
+        """The family's layouts, in order of their price (those with padding and swizzle: `padded_swizzles`)."""
         return sorted(self._members(family), key=self.price)
 
     def pads(self) -> list[int]:
@@ -70,6 +70,10 @@ class Space:
         unit = self.tile.element_bytes
         fitting = range(1, self.period_bytes // gcd(self.period_bytes, unit))
         return [pad for pad in fitting if self._allows(Layout(pad))]
+
+    def swizzled_pads(self) -> list[int]:
+        """The paddings that may be combined with a swizzle."""
+        return [] if "swizzle" in self.limits.forbid else self.pads()
 
     def padded_swizzles(self, pad: int) -> list[Layout]:
         """Swizzles and column XORs on rows padded by `pad`, in order of their price."""
@@ -87,13 +91,10 @@ class Space:
         return layout.added_bytes(self.tile), operations, FAMILIES.index(layout.family), tuple(numbers)
 
     def _members(self, family: str) -> Iterator[Layout]:
-        if family in SWIZZLES and "swizzle" in self.limits.forbid:
+        if family in _MIXING and "swizzle" in self.limits.forbid:
             return
         if family == "padding":
             yield from map(Layout, self.pads())
-        elif family == "padding and swizzle":
-            for pad in self.pads():
-                yield from self.padded_swizzles(pad)
         elif self._allows(Layout()):
             if family == "unchanged":
                 yield Layout()

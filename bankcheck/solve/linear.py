@@ -1,7 +1,7 @@
 """Counting without addresses: ranks over GF(2), with every basis vector an integer.
 
-Where the columns are a power of two and nothing is padded, an element offset is the bits of the row in front of the
-bits of the column, and a swizzle T is linear: T(a ^ b) = T(a) ^ T(b). Two things follow.
+Where rows are a power of two of elements apart, an element offset is the bits of the row in front of the bits of the
+column, and a swizzle T is linear: T(a ^ b) = T(a) ^ T(b). Two things follow.
 
 *One request stands for many.* XOR-ing the same u into all lanes' offsets XORs T(u) into their addresses, which renames
 banks and words one to one. So requests count alike if they agree up to such a u, and each is kept as its differences
@@ -39,12 +39,6 @@ def rank(vectors: Iterable[int]) -> int:
         if vector:
             basis.append(vector)
     return len(basis)
-
-
-def differences(offsets: Offsets) -> Offsets:
-    """The request up to a uniform XOR: each lane against the first active one."""
-    first = next(offset for offset in offsets if offset is not None)
-    return tuple(None if offset is None else offset ^ first for offset in offsets)
 
 
 def group_basis(offsets: Offsets, lanes: tuple[int, ...]) -> tuple[int, ...] | None:

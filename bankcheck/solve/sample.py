@@ -8,7 +8,7 @@ is the same but for a shift of (R rows, C columns), if the layout turns that shi
     column ^ (bits a..a+k of row)    R a multiple of 2^(a+k), C of 2^(b+k)       row and column bits above play no part
     rotation by k of C columns       k * R a multiple of C; where rows are multiples of 128 bytes, any R and C
 
-A swizzle of unpadded rows of a power of two is linear over GF(2): there any XOR takes the place of the shift (see
+A swizzle of rows a power of two apart is linear over GF(2): there any XOR takes the place of the shift (see
 `linear`). cp.async.cg is never merged by a shift: its row passes depend on more of the address.
 """
 
@@ -23,13 +23,16 @@ from math import gcd
 from bankcheck.banks import count_wavefronts, least_wavefronts
 from bankcheck.hardware import ROW_BYTES, WORD_BYTES, Groups, Rule
 from bankcheck.solve.layouts import Layout
-from bankcheck.solve.linear import LinearRequest, differences, linear_request
+from bankcheck.solve.linear import LinearRequest, linear_request
 from bankcheck.solve.problem import Place, Request, Tile, TileAccess
+
+Forms = dict[Request, int]
+"""Numbers for the forms that requests have: numbers are compared faster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Symmetry:
-    """Which requests count alike: those whose first lanes agree modulo what is given here, and of one shape."""
+    """Which requests of an access count alike: those of one form whose first lanes agree modulo what is given here."""
 
     linear: bool = False
     pitch: int = 0
@@ -38,16 +41,16 @@ class Symmetry:
     row_modulus: int = 1
     column_modulus: int = 1
 
-    def key(self, sample: Sample) -> tuple[object, ...]:
-        """Equal for requests of one access that count alike."""
+    def key(self, sample: Sample) -> tuple[int, int, int, int]:
+        """Equal for requests that count alike."""
         if self.linear:
-            return (sample.differences,)
+            return sample.access_number, sample.differences, 0, 0
         if sample.access.rule.row_writes:
-            return (sample.request,)
+            return sample.access_number, id(sample), 0, 0
         row, column = sample.first
         if self.offset_modulus:
-            return sample.shape, (row * self.pitch + column) % self.offset_modulus
-        return sample.shape, row % self.row_modulus, column % self.column_modulus
+            return sample.access_number, sample.shape, (row * self.pitch + column) % self.offset_modulus, 0
+        return sample.access_number, sample.shape, row % self.row_modulus, column % self.column_modulus
 
 
 def symmetry_of(layout: Layout, tile: Tile, whole_words: bool) -> Symmetry:
@@ -69,28 +72,35 @@ def symmetry_of(layout: Layout, tile: Tile, whole_words: bool) -> Symmetry:
 
 def is_linear(layout: Layout, tile: Tile) -> bool:
     """Whether addresses are linear over GF(2) in the bits of row and column."""
-    powers = not (tile.columns & (tile.columns - 1) or tile.element_bytes & (tile.element_bytes - 1))
-    return powers and not (layout.pad or layout.xor or layout.rotation)
+    pitch, unit = layout.pitch(tile), tile.element_bytes
+    return not (pitch & (pitch - 1) or unit & (unit - 1) or layout.xor or layout.rotation)
 
 
 class Sample:
     """A request that stands for others that count alike; what does not depend on the layout is found once."""
 
-    def __init__(self, access: TileAccess, request: Request, tile: Tile) -> None:
-        self.access, self.request, self.tile = access, request, tile
+    def __init__(self, access_number: int, access: TileAccess, request: Request, tile: Tile, forms: Forms) -> None:
+        self.access_number, self.access, self.request, self.tile = access_number, access, request, tile
         self.first = next(place for place in request if place is not None)
+        self._forms = forms
+        self._linear: dict[int, LinearRequest | None] = {}
 
     @cached_property
-    def shape(self) -> Request:
-        """Where the lanes are from the first active one."""
+    def shape(self) -> int:
+        """The number of the form that the lanes have, seen from the first active one."""
         row, column = self.first
-        return tuple(None if at is None else (at[0] - row, at[1] - column) for at in self.request)
+        form = tuple(None if at is None else (at[0] - row, at[1] - column) for at in self.request)
+        return self._forms.setdefault(form, len(self._forms))
 
     @cached_property
-    def differences(self) -> tuple[int | None, ...]:
-        """The element offsets of unpadded rows, up to a uniform XOR."""
-        columns = self.tile.columns
-        return differences(tuple(None if at is None else at[0] * columns + at[1] for at in self.request))
+    def differences(self) -> int:
+        """The number of the form that the lanes have up to a uniform XOR of row and column."""
+        return self._forms.setdefault(self._xored, len(self._forms))
+
+    @cached_property
+    def _xored(self) -> Request:
+        row, column = self.first
+        return tuple(None if at is None else (at[0] ^ row, at[1] ^ column) for at in self.request)
 
     @cached_property
     def least(self) -> int:
@@ -114,11 +124,14 @@ class Sample:
         """Where each group ends in `places`."""
         return list(accumulate(map(len, self.served)))
 
-    @cached_property
-    def linear(self) -> LinearRequest | None:
-        """For counting by ranks, where the lanes are affine."""
-        rule = self.access.rule
-        return linear_request(rule, self.differences, served_groups(rule, self.request), self.tile.element_bytes)
+    def linear(self, pitch: int) -> LinearRequest | None:
+        """For counting by ranks where rows are `pitch` elements apart, a power of two; None if lanes are not affine."""
+        if pitch not in self._linear:
+            rule = self.access.rule
+            offsets = tuple(None if at is None else at[0] * pitch + at[1] for at in self._xored)
+            groups = served_groups(rule, self.request)
+            self._linear[pitch] = linear_request(rule, offsets, groups, self.tile.element_bytes)
+        return self._linear[pitch]
 
     def wavefronts(self, offsets: list[int]) -> int:
         """The count from the offsets of `places`: the words (for atomics lanes) in the busiest bank of each group."""
@@ -143,7 +156,10 @@ class Sample:
 def addresses_of(request: Request, access: TileAccess, layout: Layout, tile: Tile) -> list[int | None]:
     """The byte address of every lane, from the start of the tile."""
     unit, member = tile.element_bytes, access.member_bytes
-    offsets = iter(layout.offsets(tile, [place for place in request if place is not None]))
+    places = [place for place in request if place is not None]
+    if len(places) == len(request):
+        return [offset * unit + member for offset in layout.offsets(tile, places)]
+    offsets = iter(layout.offsets(tile, places))
     return [None if place is None else next(offsets) * unit + member for place in request]
 
 
