@@ -12,7 +12,7 @@ from bankcheck.report import solve_json, solve_text
 from bankcheck.report.style import bad, faint, good, plural, strong
 from bankcheck.solve import emit
 from bankcheck.solve.rewrite import Line, Rewrite
-from bankcheck.solve.search import Solution
+from bankcheck.solve.solution import Solution
 from bankcheck.solve.source import Choice, SourceProblem
 
 

@@ -28,7 +28,9 @@ def solve(problem: Problem, limits: Limits | None = None, *, explain: bool = Tru
     """The cheapest layout under which as many accesses as possible are at their ideal.
 
     `explain` also solves for each access that keeps an excess by itself: see `explained`. Padding that the array has
-    stays if nothing counts less. Raises `BankcheckError` if there is no access to solve for, or if no layout is allowed by the limits.
+    stays if nothing counts less.
+
+    Raises `BankcheckError` if there is no access to solve for, or if no layout is allowed by the limits.
     """
     if not problem.accesses:
         raise BankcheckError(f"there is no access of {problem.tile.name} to solve for")

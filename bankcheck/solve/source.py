@@ -24,7 +24,8 @@ from bankcheck.lint.run import Input, include_for, shown
 from bankcheck.lint.source import Source
 from bankcheck.solve.families import Limits
 from bankcheck.solve.problem import Problem
-from bankcheck.solve.search import Solution, explained, solve
+from bankcheck.solve.search import explained, solve
+from bankcheck.solve.solution import Solution
 from bankcheck.solve.tiles import Grid, grids_of
 
 

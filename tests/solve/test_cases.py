@@ -21,7 +21,7 @@ from bankcheck.solve.families import Limits
 from bankcheck.solve.layouts import Layout
 from bankcheck.solve.problem import Request, Tile, TileAccess
 from bankcheck.solve.rewrite import Rewrite, rewrite
-from bankcheck.solve.search import Solution
+from bankcheck.solve.solution import Solution
 from bankcheck.solve.source import Choice, SourceProblem, problems_from_source, solve_source
 from tests import oracle
 from tests.lint.helpers import lint
