@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from bankcheck.ctype import name_of, shape_of
 from bankcheck.report import solve_json, solve_text
 from bankcheck.report.style import bad, faint, good, plural, strong
 from bankcheck.solve import emit
@@ -33,17 +34,23 @@ def report(path: str, found: Sequence[Solved]) -> Iterator[str]:
     for number, solved in enumerate(found):
         if number:
             yield ""
-        yield from _one(path, solved)
+        lines = list(_one(path, solved))
+        yield from lines[: -1 if not lines[-1] else None]
 
 
 def _one(path: str, solved: Solved) -> Iterator[str]:
-    solution, problem, line = solved.solution, solved.problem, solved.rewrite.declaration
-    tile = solution.problem.tile
-    yield strong(f"{path}:{line.line}: {tile.type_name} {line.old} in {problem.label}")
+    solution, problem = solved.solution, solved.problem
+    tile, struct = solution.problem.tile, solved.choice.grid.struct
+    element = shape_of(problem.buffer.ctype)[1]
+    place = f"{path}:{problem.place.line}"
+    yield strong(f"{place}: {name_of(element)} {problem.declared} in {problem.label}")
     for other in solved.others:
         yield faint(f"  and in {other}")
     title = "unchanged" if solution.nothing_to_do else emit.title(solution.best.layout, tile)
-    yield f"rows of {tile.columns}{f' and {tile.padding} of padding' if tile.padding else ''}: {title}"
+    if struct and not solution.nothing_to_do:
+        title = f"{solution.best.layout.pad} more {tile.type_name} in struct {struct}"
+    padding = f" and {tile.padding} of padding" if tile.padding else ""
+    yield f"rows of {tile.columns} {tile.type_name}{padding}: {title}"
     yield from solve_text.wrapped("", [solution.statement], good if solution.solved else bad)
     yield from _unread(problem)
     yield ""

@@ -21,13 +21,13 @@ from bankcheck.ctype import shape_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Span
 from bankcheck.lint.facts import Facts
+from bankcheck.lint.fixes import excess_of
 from bankcheck.lint.requests import Offsets, Requests, requests_of
+from bankcheck.lint.verdict import Verdict
 from bankcheck.solve.emit import cuda
 from bankcheck.solve.layouts import Layout, formula_of
-from bankcheck.solve.source import Choice, SourceProblem
-
-_ATOM = re.compile(r"[\w.]+|\((?:[^()]|\([^()]*\))*\)")
-_OPENING, _CLOSING = "([{", ")]}"
+from bankcheck.solve.source import Choice, SourceProblem, label_of
+from bankcheck.solve.terms import atom, bare, brackets, closing, end_of_operand, grown, operands, plus
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,22 +90,27 @@ class _Rewriting:
 
     def result(self, read: Callable[[str], Facts]) -> Rewrite:
         """Try what may be written until the file that results has the right addresses, place by place."""
-        declared, notes = self._declaration(), self._notes()
+        span, declared = (
+            self._struct() if self.grid.struct and self.more else (self.buffer.declared, self._declaration())
+        )
+        notes = self._notes()
         tried = {span: list(self._accesses(self._text(span))) for span in self.spans}
         at = {span: len(texts) - 1 if span in self.unread else 0 for span, texts in tried.items()}
         new: dict[Span, str] = {}
         for _ in range(1 + max(map(len, tried.values()))):
             new = {span: texts[at[span]] if 0 <= at[span] < len(texts) else "" for span, texts in tried.items()}
-            text, function = self._changed({**new, self.buffer.declared: declared})
-            wrong = self._wrong(read(text), {span for span, written in new.items() if written} - self.unread)
+            text, function = self._changed({**new, span: declared})
+            changed = read(text)
+            wrong = self._wrong(changed, {span for span, written in new.items() if written} - self.unread)
             if not wrong:
+                notes += self._elsewhere(changed)
                 break
             for span in wrong:
                 at[span] += 1
         lines = tuple(Line(self._line(span), self._text(span), written) for span, written in new.items())
         if self.unread:
             notes.append("the accesses that could not be read are rewritten by their text alone, not checked")
-        declaration = Line(self._line(self.buffer.declared), self._text(self.buffer.declared), declared)
+        declaration = Line(self._line(span), self._text(span), declared)
         return Rewrite(declaration, lines, function, tuple(notes), text)
 
     def _text(self, span: Span) -> str:
@@ -118,36 +123,44 @@ class _Rewriting:
 
     def _notes(self) -> list[str]:
         """What to do besides."""
-        if self.grid.struct and self.layout.pad:
-            member = f"{self.tile.type_name} padding[{self.layout.pad}];"
-            return [f"add '{member}' at the end of struct {self.grid.struct}"]
         if self.buffer.dynamic and (self.moves or self.more):
             return [f"launch with at least {self.storage} bytes of dynamic shared memory for '{self.name}'"]
+        if self.grid.struct and self.more:
+            more = self.more * self.tile.element_bytes
+            return [f"every {self.grid.struct} is {more} bytes longer then, in global memory too"]
         return []
 
     def _declaration(self) -> str:
-        """The changed declarator; empty where a struct must change."""
+        """The changed declarator."""
         text = self._text(self.buffer.declared)
-        if self.grid.struct:
-            return "" if self.layout.pad else text
-        brackets = list(_brackets(text, len(self.name)))
+        brackets = list(brackets(text, len(self.name)))
         grows = self.storage != size_of(self.buffer.ctype) and (self.moves or self.more)
         if not brackets or not grows or (self.buffer.dynamic and len(self.shape) == 1):
             return text
         start, end = brackets[-1]
         longer = self._longer(text[start:end])
         if len(self.shape) > 1:
-            longer = _plus(text[start:end], self.more * self.tile.element_bytes // self.own)
+            longer = plus(text[start:end], self.more * self.tile.element_bytes // self.own)
         return text[:start] + longer + text[end:]
+
+    def _struct(self) -> tuple[Span, str]:
+        """(the definition of the struct that is a row, the same with a member more); empty if it is not in the file."""
+        text = self.facts.source.text
+        match = re.search(rf"\bstruct\s+(?:\w+\([^;{{]*\)\s+)?{re.escape(self.grid.struct)}\b[^;{{]*{{", text)
+        end = closing(text, match.end()) if match else -1
+        if match is None or end < 0:
+            return self.buffer.declared, ""
+        member = f"{self.tile.type_name} padding[{self.layout.pad}];"
+        return (match.start(), end + 1), f"{text[match.start() : end].rstrip()} {member} }}"
 
     def _longer(self, length: str) -> str:
         """The number of elements of a flat array, with its row length grown where that is a factor."""
         written = {part.strip() for span in self.spans for part in re.split(r"[*+]", self._text(span))}
-        factors = _operands(length, "*")
+        factors = operands(length, "*")
         for number, factor in enumerate(factors):
-            named = _bare(factor) in written or factor in written
+            named = bare(factor) in written or factor in written
             if len(factors) > 1 and (named or self._is_row_length(factor, self.own)):
-                factors[number] = _grown(factor, self.more * self.tile.element_bytes // self.own)
+                factors[number] = grown(factor, self.more * self.tile.element_bytes // self.own)
                 return " * ".join(factors)
         return str(self.storage // self.own)
 
@@ -159,7 +172,7 @@ class _Rewriting:
     def _accesses(self, text: str) -> Iterator[str]:
         """What the access may become, the nicest first."""
         named = list(self._subscripts(text, re.escape(self.name)))
-        if not named and not self.moves and not self.more:
+        if self.grid.struct or (not named and not self.moves and not self.more):
             yield text
         elif len(named) > 1:
             yield from self._rows(text, named)
@@ -174,13 +187,13 @@ class _Rewriting:
     def _subscripts(self, text: str, name: str) -> Iterator[Span]:
         """The spans of the indices behind a name; of what is added to it, for a flat array."""
         for match in re.finditer(rf"{name}\b", text):
-            spans = list(_brackets(text, match.end()))
+            spans = list(brackets(text, match.end()))
             added = re.compile(r"\s*\+\s*").match(text, match.end())
             if len(spans) == len(self.shape):
                 yield from spans
                 return
             if added and len(self.shape) == 1:
-                yield added.end(), _end_of_operand(text, added.end())
+                yield added.end(), end_of_operand(text, added.end())
                 return
 
     def _rows(self, text: str, spans: list[Span]) -> Iterator[str]:
@@ -204,7 +217,7 @@ class _Rewriting:
         """All indices but the last as one row number."""
         row = leading[0]
         for size, index in zip(self.tile.shape[1:-1], leading[1:], strict=True):
-            row = f"{_atom(row)} * {size} + {_atom(index)}"
+            row = f"{atom(row)} * {size} + {atom(index)}"
         return row
 
     def _column(self, row: str, column: str) -> str:
@@ -213,8 +226,8 @@ class _Rewriting:
         prefix = f"row * {self.layout.pitch(self.tile)} + "
         if formula.steps or not formula.value.startswith(prefix) or self.tile.element_bytes != self.own:
             return ""
-        value = _bare(formula.value.removeprefix(prefix))
-        return re.sub(r"\b(row|column)\b", lambda m: _atom(row if m[0] == "row" else column), value)
+        value = bare(formula.value.removeprefix(prefix))
+        return re.sub(r"\b(row|column)\b", lambda m: atom(row if m[0] == "row" else column), value)
 
     def _flat(self, index: str, unit: int) -> Iterator[str]:
         """The index of a flat array, which counts in `unit` bytes."""
@@ -226,7 +239,7 @@ class _Rewriting:
                 if times == 1:
                     yield f"{self.name}_index({plain})"
                 else:
-                    yield f"{self.name}_index({_atom(plain)} / {times}) * {times}"
+                    yield f"{self.name}_index({atom(plain)} / {times}) * {times}"
 
     def _with_rows(self, index: str, more: int, unit: int) -> Iterator[str]:
         """A flat index with rows that are longer by some elements of the tile."""
@@ -234,15 +247,15 @@ class _Rewriting:
         if not added:
             yield index
             return
-        terms = _operands(index, "+")
+        terms = operands(index, "+")
         for number, term in enumerate(terms):
-            factors = _operands(term, "*")
+            factors = operands(term, "*")
             for position, factor in enumerate(factors):
                 if len(factors) > 1 and self._is_row_length(factor, unit):
-                    changed = [*factors[:position], _grown(factor, added), *factors[position + 1 :]]
+                    changed = [*factors[:position], grown(factor, added), *factors[position + 1 :]]
                     yield " + ".join([*terms[:number], " * ".join(changed), *terms[number + 1 :]])
         pitch = (self.tile.columns + self.tile.padding) * self.tile.element_bytes // unit
-        yield f"{index} {'+' if added > 0 else '-'} {_atom(index)} / {pitch} * {abs(added)}"
+        yield f"{index} {'+' if added > 0 else '-'} {atom(index)} / {pitch} * {abs(added)}"
 
     # Whether it is right
 
@@ -282,6 +295,15 @@ class _Rewriting:
                 wrong.add(before.span)
         return wrong
 
+    def _elsewhere(self, changed: Facts) -> Iterator[str]:
+        """Launches and instances of the same code that the change makes worse."""
+        for before, after in zip(self.facts.executions, changed.executions, strict=False):
+            if before is not self.problem.execution:
+                old, new = (_worst(verdicts, self.name) for verdicts in (before.verdicts, after.verdicts))
+                if old is not None and (new is None or new > old):
+                    then = "cannot be counted" if new is None else f"has an access with an excess of {new}, now {old}"
+                    yield f"choose another layout for {label_of(before)}: with this one it {then}"
+
     def _moved(self, requests: Requests) -> Counter[Offsets]:
         """The requests where the layout puts them."""
         unit, pitch = self.tile.element_bytes, self.tile.columns + self.tile.padding
@@ -294,80 +316,7 @@ class _Rewriting:
         return found
 
 
-def _brackets(text: str, start: int) -> Iterator[Span]:
-    """The insides of the `[...]` that follow at `start`, one behind the other."""
-    while match := re.compile(r"\s*\[").match(text, start):
-        end = _closing(text, match.end())
-        if end < 0:
-            return
-        yield match.end(), end
-        start = end + 1
-
-
-def _closing(text: str, start: int) -> int:
-    """Where the bracket is closed that was opened before `start`; -1 if it is not."""
-    depth = 0
-    for position in range(start, len(text)):
-        if text[position] in _OPENING:
-            depth += 1
-        elif text[position] in _CLOSING:
-            if not depth:
-                return position
-            depth -= 1
-    return -1
-
-
-def _end_of_operand(text: str, start: int) -> int:
-    """Where what is added to a pointer ends: at the bracket around it, a comma, or the end."""
-    depth = 0
-    for position in range(start, len(text)):
-        if text[position] in _OPENING:
-            depth += 1
-        elif text[position] in _CLOSING or (text[position] == "," and not depth):
-            if not depth:
-                return position
-            depth -= 1
-    return len(text)
-
-
-def _operands(text: str, operator: str) -> list[str]:
-    """The operands of a sum or product, brackets left whole; the text itself if other operators bind less."""
-    flat = re.sub(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[[^][]*\]", lambda m: "_" * len(m[0]), text)
-    if re.search(r"[-<>&|^?=,]" if operator == "+" else r"[-<>&|^?=,+/%]", flat):
-        return [text]
-    cuts = [position for position, char in enumerate(flat) if char == operator]
-    starts, ends = [0, *(cut + 1 for cut in cuts)], [*cuts, len(text)]
-    return [text[start:end].strip() for start, end in zip(starts, ends, strict=True)]
-
-
-def _grown(factor: str, more: int) -> str:
-    """A factor with a number added."""
-    return _atom(_plus(_bare(factor), more))
-
-
-def _plus(text: str, more: int) -> str:
-    """`text + more`, as one number where the text is or ends with one."""
-    text = text.strip()
-    if text.isdecimal():
-        return str(int(text) + more)
-    match = re.fullmatch(r"(.*\w\s*)\+\s*(\d+)", text)
-    if match and not re.search(r"[<>&|^?]", text):
-        total = int(match[2]) + more
-        text, more = match[1].rstrip(), total
-        if not more:
-            return text
-    return (
-        f"{text} {'+' if more > 0 else '-'} {abs(more)}" if not re.search(r"[<>&|^?]", text) else f"({text}) + {more}"
-    )
-
-
-def _atom(text: str) -> str:
-    """The text, in brackets unless it is a name, a number or a bracket."""
-    text = text.strip()
-    return text if _ATOM.fullmatch(text) else f"({text})"
-
-
-def _bare(text: str) -> str:
-    """The text without the bracket around it."""
-    text = text.strip()
-    return text[1:-1] if text.startswith("(") and _closing(text, 1) == len(text) - 1 else text
+def _worst(verdicts: Sequence[Verdict], array: str) -> int | None:
+    """The largest excess of an access of the array; None if one is not known."""
+    found = [excess_of(verdict) for verdict in verdicts if verdict.site.buffer.name == array]
+    return None if None in found else max((excess for excess in found if excess is not None), default=None)

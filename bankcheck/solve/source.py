@@ -73,6 +73,10 @@ class SourceProblem:
 
     execution: Execution
     buffer: Buffer
+    place: Place
+    """Where the array is declared."""
+    declared: str
+    """Name and dimensions, as written."""
     uses: tuple[Use, ...]
     unread: tuple[Unread, ...]
     choices: tuple[Choice, ...]
@@ -191,7 +195,9 @@ def _problem(facts: Facts, execution: Execution, buffer: Buffer, columns: int | 
             refusal = refusal or problem
     if refusal is not None and not choices:
         raise refusal
-    return SourceProblem(execution, buffer, uses, unread, tuple(choices))
+    start, end = buffer.declared
+    declared = _one_line(facts.source.text[start:end])
+    return SourceProblem(execution, buffer, facts.place(buffer.declared), declared, uses, unread, tuple(choices))
 
 
 def _stated(grid: Grid, execution: Execution, uses: Sequence[Use], unread: Sequence[Unread]) -> Problem:
