@@ -86,6 +86,19 @@ def _grouped(found: list[Solved]) -> list[Solved]:
     return groups
 
 
+def _diff(path: str, text: str, one: Solved) -> str:
+    """The whole change; half of one would break the kernel."""
+    open_lines = [f"line {line.line}: '{line.old}'" for line in one.rewrite.lines if not line.new]
+    if open_lines:
+        raise BankcheckError(f"the change cannot be written as a whole: {'; '.join(open_lines)[:300]}")
+    for line in one.rewrite.lines:
+        if not line.checked:
+            click.echo(
+                f"bankcheck: line {line.line}: '{line.new}' is not checked: its addresses are not known", err=True
+            )
+    return report.diff(path, text, one)
+
+
 def _emitted(path: str, text: str, found: list[Solved], emit: str) -> str:
     if len(found) > 1:
         labels = "; ".join(one.problem.label for one in found)
@@ -94,7 +107,7 @@ def _emitted(path: str, text: str, found: list[Solved], emit: str) -> str:
         )
     (one,) = found
     if emit == "diff":
-        return report.diff(path, text, one)
+        return _diff(path, text, one)
     layout, tile = one.solution.best.layout, one.choice.grid.tile
     written = code(emit, layout, tile)
     if written is None:

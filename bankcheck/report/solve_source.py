@@ -75,25 +75,28 @@ def assumptions(problem: SourceProblem, solution: Solution) -> list[str]:
     """What the answer takes for granted."""
     listed = list(solution.problem.assumptions)
     if problem.widened:
-        listed.append("an access that is moved by an unknown value is counted wherever it can lie in the array")
+        listed.append(
+            "an access that an unknown value moves is counted once at every place where it can lie in the array"
+        )
     return listed
 
 
 def _changes(rewrite: Rewrite) -> Iterator[str]:
-    lines = [line for line in (rewrite.declaration, *rewrite.indices) if line.new != line.old]
+    lines = [line for line in rewrite.lines if line.new != line.old]
     width = max((len(line.old) for line in lines), default=0)
     width = width if width <= solve_text.MAX_NAME else 0
     for line in lines:
-        new = good(line.new) if line.new else bad("?")
+        new = good(line.new) + ("" if line.checked else bad("  (not checked)")) if line.new else bad("?")
         arrow = "  " if width else "\n      "
         yield f"{line.line:>6}  {line.old:<{width}}{arrow}{new}"
     if rewrite.function:
         yield ""
         yield rewrite.function
     yield ""
-    if all(line.new for line in rewrite.indices):
-        yield "lint finds the addresses of this layout in the file so changed"
-    elif any(not line.new for line in lines):
+    if any(line.checked and line.new for line in rewrite.indices):
+        some = "" if all(line.checked and line.new for line in rewrite.lines) else ", save where marked"
+        yield f"lint finds the addresses of this layout in the file so changed{some}"
+    if not rewrite.complete:
         yield "?: does not name the index into the array; move its address by the layout's formula"
     for note in rewrite.notes:
         yield f"and: {note}"
@@ -118,13 +121,13 @@ def _json(solved: Solved) -> dict[str, Any]:
         **solve_json.document(solved.solution.problem, solved.solution),
         "assumptions": assumptions(problem, solved.solution),
         "changes": [asdict(line) for line in _edited(rewrite)],
-        "checked": rewrite.complete,
+        "complete": rewrite.complete,
         "notes": list(rewrite.notes),
     }
 
 
 def _edited(rewrite: Rewrite) -> list[Line]:
-    return [line for line in (rewrite.declaration, *rewrite.indices) if line.new != line.old]
+    return [line for line in rewrite.lines if line.new != line.old]
 
 
 def diff(path: str, before: str, solved: Solved) -> str:

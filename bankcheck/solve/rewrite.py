@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck.ctype import shape_of, size_of
 from bankcheck.errors import BankcheckError
@@ -27,7 +28,10 @@ from bankcheck.lint.verdict import Verdict
 from bankcheck.solve.emit import cuda
 from bankcheck.solve.layouts import Layout, formula_of
 from bankcheck.solve.source import Choice, SourceProblem, label_of
-from bankcheck.solve.terms import atom, bare, brackets, closing, end_of_operand, grown, operands, plus
+from bankcheck.solve.terms import atom, bare, brackets, closing, end_of_operand, grown, operands, plus, term
+
+MAX_TEXT = 1_000
+"""Characters of an access that is written anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,16 @@ class Line:
     old: str
     new: str
     """Empty: not known; `old` itself: nothing to change."""
+    checked: bool = True
+    """Whether lint finds the addresses of the layout in it."""
+
+
+class Written(NamedTuple):
+    """What an access may become."""
+
+    text: str
+    sure: bool
+    """Whether it is right by the way it is made, if each index stays inside its dimension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +67,14 @@ class Rewrite:
     """The file with the changes."""
 
     @property
+    def lines(self) -> tuple[Line, ...]:
+        """The declaration and the indices."""
+        return (self.declaration, *self.indices)
+
+    @property
     def complete(self) -> bool:
-        """Whether everything is written, and lint finds the promised addresses in it."""
-        return bool(self.declaration.new) and all(line.new for line in self.indices)
+        """Whether everything is written."""
+        return all(line.new for line in self.lines)
 
 
 def rewrite(
@@ -87,31 +106,36 @@ class _Rewriting:
         self.spans = sorted({site.span for site in run if site.buffer.declared == self.buffer.declared} | uses)
         """Every access of the array, those of one vector's members each by itself."""
         self.unread = {one.span for one in problem.unread}
+        self.function = f"{self.name}_index"
+        self.has_function = re.search(rf"\b{self.function}\b", facts.source.text) is None
+        """Whether the name of the function is free."""
 
     def result(self, read: Callable[[str], Facts]) -> Rewrite:
         """Try what may be written until the file that results has the right addresses, place by place."""
-        span, declared = (
-            self._struct() if self.grid.struct and self.more else (self.buffer.declared, self._declaration())
-        )
+        target, declared = self.buffer.declared, self._declaration()
+        if self.grid.struct and self.more:
+            target, declared = self._struct()
         notes = self._notes()
         tried = {span: list(self._accesses(self._text(span))) for span in self.spans}
-        at = {span: len(texts) - 1 if span in self.unread else 0 for span, texts in tried.items()}
+        unchecked = set(self.unread)
         new: dict[Span, str] = {}
-        for _ in range(1 + max(map(len, tried.values()))):
-            new = {span: texts[at[span]] if 0 <= at[span] < len(texts) else "" for span, texts in tried.items()}
-            text, function = self._changed({**new, span: declared})
+        text = function = ""
+        for _ in range(2 + sum(map(len, tried.values()))):
+            for span in unchecked:
+                tried[span] = [written for written in tried[span] if written.sure][:1]
+            new = {span: written[0].text if written else "" for span, written in tried.items()}
+            text, function = self._changed({**new, target: declared})
             changed = read(text)
-            wrong = self._wrong(changed, {span for span, written in new.items() if written} - self.unread)
-            if not wrong:
+            wrong, unknown = self._compared(changed, {span for span in new if new[span]} - unchecked)
+            if not wrong and not unknown:
                 notes += self._elsewhere(changed)
                 break
+            unchecked |= unknown
             for span in wrong:
-                at[span] += 1
-        lines = tuple(Line(self._line(span), self._text(span), written) for span, written in new.items())
-        if self.unread:
-            notes.append("the accesses that could not be read are rewritten by their text alone, not checked")
-        declaration = Line(self._line(span), self._text(span), declared)
-        return Rewrite(declaration, lines, function, tuple(notes), text)
+                del tried[span][0]
+        lines = [Line(self._line(span), self._text(span), new[span], span not in unchecked) for span in self.spans]
+        declaration = Line(self._line(target), self._text(target), declared)
+        return Rewrite(declaration, tuple(lines), function, tuple(notes), text)
 
     def _text(self, span: Span) -> str:
         return self.facts.source.text[span[0] : span[1]]
@@ -133,11 +157,11 @@ class _Rewriting:
     def _declaration(self) -> str:
         """The changed declarator."""
         text = self._text(self.buffer.declared)
-        brackets = list(brackets(text, len(self.name)))
+        lengths = list(brackets(text, len(self.name)))
         grows = self.storage != size_of(self.buffer.ctype) and (self.moves or self.more)
-        if not brackets or not grows or (self.buffer.dynamic and len(self.shape) == 1):
+        if not lengths or not grows or (self.buffer.dynamic and len(self.shape) == 1):
             return text
-        start, end = brackets[-1]
+        start, end = lengths[-1]
         longer = self._longer(text[start:end])
         if len(self.shape) > 1:
             longer = plus(text[start:end], self.more * self.tile.element_bytes // self.own)
@@ -155,13 +179,12 @@ class _Rewriting:
 
     def _longer(self, length: str) -> str:
         """The number of elements of a flat array, with its row length grown where that is a factor."""
-        written = {part.strip() for span in self.spans for part in re.split(r"[*+]", self._text(span))}
-        factors = operands(length, "*")
-        for number, factor in enumerate(factors):
-            named = bare(factor) in written or factor in written
-            if len(factors) > 1 and (named or self._is_row_length(factor, self.own)):
-                factors[number] = grown(factor, self.more * self.tile.element_bytes // self.own)
-                return " * ".join(factors)
+        written = {bare(part) for span in self.spans for part in re.split(r"[*+]", self._text(span))}
+        factors = operands(length, "*") if "*" in length else []
+        named = [factor for factor in factors if not factor.isdecimal() and bare(factor) in written]
+        for factor in named or [factor for factor in factors if self._is_row_length(factor, self.own)]:
+            factors[factors.index(factor)] = grown(factor, self.more * self.tile.element_bytes // self.own)
+            return " * ".join(factors)
         return str(self.storage // self.own)
 
     def _is_row_length(self, text: str, unit: int) -> bool:
@@ -169,20 +192,24 @@ class _Rewriting:
         pitch = (self.tile.columns + self.tile.padding) * self.tile.element_bytes // unit
         return not text.isdecimal() or int(text) == pitch
 
-    def _accesses(self, text: str) -> Iterator[str]:
+    def _accesses(self, text: str) -> Iterator[Written]:
         """What the access may become, the nicest first."""
+        if len(text) > MAX_TEXT:
+            return
         named = list(self._subscripts(text, re.escape(self.name)))
         if self.grid.struct or (not named and not self.moves and not self.more):
-            yield text
+            yield Written(text, True)
         elif len(named) > 1:
             yield from self._rows(text, named)
         elif named:
             ((start, end),) = named
-            yield from (text[:start] + index + text[end:] for index in self._flat(text[start:end], self.own))
+            for index, sure in self._flat(text[start:end], self.own):
+                yield Written(text[:start] + index + text[end:], sure)
         elif len(self.shape) == 1:
             for start, end in self._subscripts(text, r"(?<![\w.\])>])[A-Za-z_]\w*"):  # another pointer to the array
                 unit = self.tile.element_bytes
-                yield from (text[:start] + index + text[end:] for index in self._flat(text[start:end], unit))
+                for index, _ in self._flat(text[start:end], unit):
+                    yield Written(text[:start] + index + text[end:], False)
 
     def _subscripts(self, text: str, name: str) -> Iterator[Span]:
         """The spans of the indices behind a name; of what is added to it, for a flat array."""
@@ -196,22 +223,22 @@ class _Rewriting:
                 yield added.end(), end_of_operand(text, added.end())
                 return
 
-    def _rows(self, text: str, spans: list[Span]) -> Iterator[str]:
+    def _rows(self, text: str, spans: list[Span]) -> Iterator[Written]:
         """An access with a row and a column."""
         (start, _), (last, end) = spans[0], spans[-1]
         inside = [text[a:b] for a, b in spans]
         if not self.moves:
-            yield text
+            yield Written(text, True)
             return
         flattened = self._flattened(inside[:-1])
         for row in dict.fromkeys([inside[-2], flattened]):
             column = self._column(row, inside[-1])
             if column:
-                yield text[:last] + column + text[end:]
+                yield Written(text[:last] + column + text[end:], row == flattened)
         before = re.compile(rf"(.*){re.escape(self.name)}\s*\[", re.DOTALL).fullmatch(text, 0, start)
-        if before and self.tile.element_bytes == self.own:
-            call = f"{self.name}_index({flattened}, {inside[-1]})"
-            yield f"{before[1]}(&{self.name}{'[0]' * len(spans)})[{call}]{text[end + 1 :]}"
+        if before and self.has_function and self.tile.element_bytes == self.own:
+            call = f"{self.function}({flattened}, {inside[-1]})"
+            yield Written(f"{before[1]}(&{self.name}{'[0]' * len(spans)})[{call}]{text[end + 1 :]}", True)
 
     def _flattened(self, leading: Sequence[str]) -> str:
         """All indices but the last as one row number."""
@@ -229,33 +256,34 @@ class _Rewriting:
         value = bare(formula.value.removeprefix(prefix))
         return re.sub(r"\b(row|column)\b", lambda m: atom(row if m[0] == "row" else column), value)
 
-    def _flat(self, index: str, unit: int) -> Iterator[str]:
+    def _flat(self, index: str, unit: int) -> Iterator[Written]:
         """The index of a flat array, which counts in `unit` bytes."""
         times = self.tile.element_bytes // unit
         if not self.moves:
             yield from self._with_rows(index, self.more, unit)
-        elif times >= 1:
-            for plain in self._with_rows(index, -self.tile.padding, unit):
+        elif times >= 1 and self.has_function:
+            for plain, sure in self._with_rows(index, -self.tile.padding, unit):
                 if times == 1:
-                    yield f"{self.name}_index({plain})"
+                    yield Written(f"{self.function}({plain})", sure)
                 else:
-                    yield f"{self.name}_index({atom(plain)} / {times}) * {times}"
+                    yield Written(f"{self.function}({atom(plain)} / {times}) * {times}", sure)
 
-    def _with_rows(self, index: str, more: int, unit: int) -> Iterator[str]:
+    def _with_rows(self, index: str, more: int, unit: int) -> Iterator[Written]:
         """A flat index with rows that are longer by some elements of the tile."""
         added = more * self.tile.element_bytes // unit
         if not added:
-            yield index
+            yield Written(index, True)
             return
         terms = operands(index, "+")
-        for number, term in enumerate(terms):
-            factors = operands(term, "*")
+        for number, addend in enumerate(terms):
+            factors = operands(addend, "*")
             for position, factor in enumerate(factors):
                 if len(factors) > 1 and self._is_row_length(factor, unit):
                     changed = [*factors[:position], grown(factor, added), *factors[position + 1 :]]
-                    yield " + ".join([*terms[:number], " * ".join(changed), *terms[number + 1 :]])
+                    yield Written(" + ".join([*terms[:number], " * ".join(changed), *terms[number + 1 :]]), False)
         pitch = (self.tile.columns + self.tile.padding) * self.tile.element_bytes // unit
-        yield f"{index} {'+' if added > 0 else '-'} {atom(index)} / {pitch} * {abs(added)}"
+        sign = "+" if added > 0 else "-"
+        yield Written(f"{term(index)} {sign} {atom(index)} / {pitch} * {abs(added)}", True)
 
     # Whether it is right
 
@@ -263,7 +291,7 @@ class _Rewriting:
         """(the file with the edits, the function that they need)."""
         text = self.facts.source.text
         function = ""
-        if any(f"{self.name}_index(" in new for new in edits.values()):
+        if self.has_function and any(f"{self.function}(" in new for new in edits.values()):
             function = cuda(self.layout, self.tile)
         reached = len(text)
         for (start, end), new in sorted(edits.items(), reverse=True):
@@ -271,29 +299,29 @@ class _Rewriting:
                 text, reached = text[:start] + new + text[end:], start
         return (f"{function}\n\n{text}" if function else text), function
 
-    def _wrong(self, changed: Facts, written: set[Span]) -> set[Span]:
-        """The accesses among those written whose addresses are not those of the layout."""
+    def _compared(self, changed: Facts, written: set[Span]) -> tuple[set[Span], set[Span]]:
+        """The accesses among those written whose addresses are not those of the layout, and those not known."""
         number = next(n for n, e in enumerate(self.facts.executions) if e is self.problem.execution)
         if number >= len(changed.executions):
-            return written
+            return written, set()
         execution = changed.executions[number]
         old = [v.site for v in self.problem.execution.verdicts if v.site.buffer.name == self.name]
         new = [v.site for v in execution.verdicts if v.site.buffer.name == self.name]
         if len(old) != len(new):
-            return written
+            return written, set()
         known = {id(requests.site): requests for use in self.problem.uses for requests in use.requests}
-        wrong = set()
+        wrong, unknown = set(), set()
         for before, after in zip(old, new, strict=True):
             if before.span not in written or id(before) not in known:
                 continue
             try:
                 found = requests_of(after, execution.launch.block, execution.run.reasons, self.storage)
             except BankcheckError:
-                wrong.add(before.span)
+                unknown.add(before.span)
                 continue
             if found.offsets != self._moved(known[id(before)]):
                 wrong.add(before.span)
-        return wrong
+        return wrong, unknown - wrong
 
     def _elsewhere(self, changed: Facts) -> Iterator[str]:
         """Launches and instances of the same code that the change makes worse."""

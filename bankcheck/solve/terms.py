@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bankcheck.expr import Span
 
-_ATOM = re.compile(r"[\w.]+|\((?:[^()]|\([^()]*\))*\)")
+_ATOM = re.compile(r"[\w.]+(?:\[[^][]*\])*|\((?:[^()]|\([^()]*\))*\)")
 _OPENING, _CLOSING = "([{", ")]}"
 
 
@@ -62,6 +62,11 @@ def grown(factor: str, more: int) -> str:
     return atom(plus(bare(factor), more))
 
 
+def term(text: str) -> str:
+    """The text, in brackets if something cannot be added to it as it is."""
+    return f"({text})" if operands(text, "+") == [text] and re.search(r"[<>&|^?=,]", text) else text
+
+
 def plus(text: str, more: int) -> str:
     """`text + more`, as one number where the text is or ends with one."""
     text = text.strip()
@@ -73,9 +78,7 @@ def plus(text: str, more: int) -> str:
         text, more = match[1].rstrip(), total
         if not more:
             return text
-    return (
-        f"{text} {'+' if more > 0 else '-'} {abs(more)}" if not re.search(r"[<>&|^?]", text) else f"({text}) + {more}"
-    )
+    return f"{term(text)} {'+' if more > 0 else '-'} {abs(more)}"
 
 
 def atom(text: str) -> str:

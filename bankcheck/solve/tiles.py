@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from math import gcd, prod
 
 from bankcheck import expr
@@ -107,11 +106,8 @@ def _unit(element: Type, found: Sequence[Requests]) -> tuple[str, int]:
     struct = isinstance(element, Record) and element.name not in BUILT_IN
     if whole and size > 1 and not struct:
         return name_of(element), size
-    if struct and isinstance(element, Record):
-        unit = reduce(gcd, (gcd(size_of(ctype), offset) for _, ctype, offset in element.members), size)
-    else:
-        starts = (at for requests in found for offsets in requests.offsets for at in offsets if at is not None)
-        unit = reduce(gcd, starts, min(requests.rule.bytes_per_lane for requests in found))
+    starts = {at for requests in found for offsets in requests.offsets for at in offsets if at is not None}
+    unit = gcd(size if size > 1 else 0, *starts, *(requests.rule.bytes_per_lane for requests in found))
     for requests in found:
         if size_of(requests.site.ctype) == unit:
             return name_of(requests.site.ctype), unit
