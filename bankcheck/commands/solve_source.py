@@ -11,6 +11,7 @@ from bankcheck.commands.solve import limits_of
 from bankcheck.errors import BankcheckError
 from bankcheck.launch import Block
 from bankcheck.lint.config import Config, find_config, load_config
+from bankcheck.lint.facts import Facts
 from bankcheck.lint.run import read_text, shown
 from bankcheck.report import solve_source as report
 from bankcheck.report.solve_source import Solved
@@ -25,15 +26,16 @@ def solve_file(
     output: str,
 ) -> int:  # fmt: skip
     """Solve for an array of a source file and print the result. Returns the exit code."""
-    if file is None or array is None:
-        missing = "FILE" if file is None else "--array"
-        raise click.UsageError(f"to solve for an array of a CUDA source give FILE and --array: {missing} is missing")
+    if file is None:
+        raise click.UsageError("--array names a shared array of a CUDA source: FILE is missing")
     if spec.declaration is not None or spec.accesses:
         raise click.UsageError("--decl and --access state a problem, --array takes it from FILE: give one of them")
     config = _config(file, spec.block, defines)
     text = _text(file)
     read = read_source(str(file), config)
     facts = read(text)
+    if array is None:
+        raise click.UsageError(f"choose a shared array with --array: {_arrays(facts)}")
     found = []
     for problem in problems_from_source(facts, array, kernel=kernel, columns=spec.columns):
         choice, solution = solve_source(problem, limits_of(spec))
@@ -49,6 +51,12 @@ def solve_file(
         for line in report.report(path, found):
             click.echo(line)
     return int(any(not one.solution.solved or one.problem.unread for one in found))
+
+
+def _arrays(facts: Facts) -> str:
+    """The shared arrays of a file by kernel."""
+    found = dict.fromkeys((v.site.buffer.name, e.kernel.name) for e in facts.executions for v in e.verdicts)
+    return ", ".join(f"{array} (in {kernel})" for array, kernel in found)[:400] or "there is none that is accessed"
 
 
 def _config(file: Path, block: tuple[int, ...] | None, defines: tuple[str, ...]) -> Config:

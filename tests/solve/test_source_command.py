@@ -105,7 +105,7 @@ def test_launches_with_the_same_problem_are_shown_once(bankcheck: Run, tmp_path:
     [
         (("--array", "zz"), "no access of a shared array 'zz'"),
         (("--array", "t", "--kernel", "zz"), "no kernel 'zz'"),
-        ((), "--array is missing"),
+        ((), "choose a shared array with --array: t (in k), u (in k)"),
         (("--array", "t", "--decl", "float t[4]"), "give one of them"),
         (("--array", "t", "--columns", "16"), "declared with rows"),
         (("--array", "t", "--block", "32,64"), "a block has 1 to 1024 threads"),
