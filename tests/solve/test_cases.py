@@ -152,12 +152,10 @@ UNSOLVED = {
 """Arrays for which no layout of the family brings every access to its ideal, by case."""
 BY_HAND = {
     "v4-same-banks-dynamic": {"raw"},
-    "float3-vs-soa-vs-vec4": {"b"},
     "hist64-stale-16-banks": {"h"},
     "dct-3d-block-pointer": {"block"},
     "mma-c-fragment-half2": {"sm"},
     "row-scan-pad-from-chunk": {"sm"},
-    "nbody-uniform-body": {"shB"},
 }
 """Arrays with an access whose index is not written where the access is, by case."""
 
