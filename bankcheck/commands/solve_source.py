@@ -17,7 +17,7 @@ from bankcheck.report import solve_source as report
 from bankcheck.report.solve_source import Solved
 from bankcheck.solve.emit import code, title
 from bankcheck.solve.rewrite import rewrite
-from bankcheck.solve.source import problems_from_source, read_source, solve_source
+from bankcheck.solve.source import Refused, problems_from_source, read_source, solve_source
 from bankcheck.solve.specfile import Spec
 
 
@@ -36,21 +36,28 @@ def solve_file(
     facts = read(text)
     if array is None:
         raise click.UsageError(f"choose a shared array with --array: {_arrays(facts)}")
-    found = []
-    for problem in problems_from_source(facts, array, kernel=kernel, columns=spec.columns):
-        choice, solution = solve_source(problem, limits_of(spec))
+    problems = problems_from_source(facts, array, kernel=kernel, columns=spec.columns)
+    found, refused = [], list(problems.refused)
+    for problem in problems.posed:
+        try:
+            choice, solution = solve_source(problem, limits_of(spec))
+        except BankcheckError as error:
+            refused.append(Refused(problem.label, error.message))
+            continue
         written = rewrite(facts, problem, choice, solution.best.layout, read)
         found.append(Solved(problem, choice, solution, written))
+    if not found:
+        raise BankcheckError(refused[0].reason)
     found = _grouped(found)
     path = shown(file, config)
     if emit is not None:
         click.echo(_emitted(path, text, found, emit), nl=False)
     elif output == "json":
-        click.echo(report.to_json(path, found))
+        click.echo(report.to_json(path, found, refused))
     else:
-        for line in report.report(path, found):
+        for line in report.report(path, found, refused):
             click.echo(line)
-    return int(any(not one.solution.solved or one.problem.unread for one in found))
+    return int(bool(refused) or any(not one.solution.solved or one.problem.unread for one in found))
 
 
 def _arrays(facts: Facts) -> str:

@@ -14,7 +14,7 @@ from bankcheck.report.style import bad, faint, good, plural, strong
 from bankcheck.solve import emit
 from bankcheck.solve.rewrite import Line, Rewrite
 from bankcheck.solve.solution import Solution
-from bankcheck.solve.source import Choice, SourceProblem
+from bankcheck.solve.source import Choice, Refused, SourceProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,16 @@ class Solved:
     """Launches and instances for which all is the same."""
 
 
-def report(path: str, found: Sequence[Solved]) -> Iterator[str]:
+def report(path: str, found: Sequence[Solved], refused: Sequence[Refused]) -> Iterator[str]:
     """The lines of the text report, styled."""
     for number, solved in enumerate(found):
         if number:
             yield ""
         lines = list(_one(path, solved))
         yield from lines[: -1 if not lines[-1] else None]
+    for one in refused:
+        yield ""
+        yield from solve_text.wrapped(f"not solved in {one.label}: ", [one.reason], bad)
 
 
 def _one(path: str, solved: Solved) -> Iterator[str]:
@@ -102,9 +105,15 @@ def _changes(rewrite: Rewrite) -> Iterator[str]:
         yield f"and: {note}"
 
 
-def to_json(path: str, found: Sequence[Solved]) -> str:
-    """One object with a list of problems."""
-    return json.dumps({"schema": 1, "path": path, "problems": [_json(solved) for solved in found]}, indent=2)
+def to_json(path: str, found: Sequence[Solved], refused: Sequence[Refused]) -> str:
+    """One object with a list of problems, and the launches for which there is nothing to solve."""
+    document = {
+        "schema": 1,
+        "path": path,
+        "problems": [_json(solved) for solved in found],
+        "refused": [one._asdict() for one in refused],
+    }
+    return json.dumps(document, indent=2)
 
 
 def _json(solved: Solved) -> dict[str, Any]:

@@ -101,11 +101,13 @@ class _Rewriting:
         self.moves = layout.swizzle is not None or layout.xor is not None or layout.rotation != 0
         self.more = layout.pad - self.tile.padding
         """Elements by which a row grows."""
+        self.unread = {one.span for one in problem.unread if one.indexed}
+        self.opaque = {one.span for one in problem.unread if not one.indexed}
+        """Where the array is used in a way that no index stands for."""
         uses = {requests.site.span for use in problem.uses for requests in use.requests}
-        run = problem.execution.run.sites
-        self.spans = sorted({site.span for site in run if site.buffer.declared == self.buffer.declared} | uses)
+        sites = {site.span for site in problem.execution.run.sites if site.buffer.declared == self.buffer.declared}
+        self.spans = sorted(sites | uses | self.opaque)
         """Every access of the array, those of one vector's members each by itself."""
-        self.unread = {one.span for one in problem.unread}
         self.function = f"{self.name}_index"
         self.has_function = re.search(rf"\b{self.function}\b", facts.source.text) is None
         """Whether the name of the function is free."""
@@ -116,7 +118,7 @@ class _Rewriting:
         if self.grid.struct and self.more:
             target, declared = self._struct()
         notes = self._notes()
-        tried = {span: list(self._accesses(self._text(span))) for span in self.spans}
+        tried = {span: [] if span in self.opaque else list(self._accesses(self._text(span))) for span in self.spans}
         unchecked = set(self.unread)
         new: dict[Span, str] = {}
         text = function = ""
@@ -310,7 +312,8 @@ class _Rewriting:
         if len(old) != len(new):
             return written, set()
         known = {id(requests.site): requests for use in self.problem.uses for requests in use.requests}
-        wrong, unknown = set(), set()
+        wrong: set[Span] = set()
+        unknown: set[Span] = set()
         for before, after in zip(old, new, strict=True):
             if before.span not in written or id(before) not in known:
                 continue

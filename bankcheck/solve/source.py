@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from bankcheck.ctype import name_of, size_of
 from bankcheck.errors import BankcheckError
@@ -57,6 +58,8 @@ class Unread:
     text: str
     reason: str
     span: Span
+    indexed: bool
+    """Whether only values are missing: it is a plain access with an index in its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,20 @@ class SourceProblem:
         return any(requests.widened for use in self.uses for requests in use.requests)
 
 
+class Refused(NamedTuple):
+    """A launch for which nothing can be solved, and why."""
+
+    label: str
+    reason: str
+
+
+class Problems(NamedTuple):
+    """What an array poses in all launches."""
+
+    posed: tuple[SourceProblem, ...]
+    refused: tuple[Refused, ...]
+
+
 def read_source(path: str, config: Config) -> Callable[[str], Facts]:
     """A function that makes facts of a text of that file: its launches, macros and headers as lint sees them."""
     include = include_for(Input(path), config)
@@ -116,17 +133,24 @@ def read_source(path: str, config: Config) -> Callable[[str], Facts]:
 
 def problems_from_source(
     facts: Facts, array: str, *, kernel: str | None = None, columns: int | None = None
-) -> tuple[SourceProblem, ...]:
+) -> Problems:
     """The problems that a shared array poses, one for each kernel, instance and launch that accesses it.
 
     `columns` is the row length of a one-dimensional array, in its elements. Raises `BankcheckError` if there is no
     such array, or if nothing of it can be read.
     """
     chosen = [e for e in facts.executions if kernel is None or e.kernel.name == kernel]
-    found = [_problem(facts, e, buffer, columns) for e in chosen for buffer in _buffers(e, array)]
-    if not found:
-        raise _nothing(facts, chosen, array, kernel)
-    return tuple(found)
+    posed: list[SourceProblem] = []
+    refused: list[Refused] = []
+    for execution in chosen:
+        for buffer in _buffers(execution, array):
+            try:
+                posed.append(_problem(facts, execution, buffer, columns))
+            except BankcheckError as error:
+                refused.append(Refused(label_of(execution), error.message))
+    if not posed:
+        raise BankcheckError(refused[0].reason) if refused else _nothing(facts, chosen, array, kernel)
+    return Problems(tuple(posed), tuple(refused))
 
 
 def solve_source(problem: SourceProblem, limits: Limits) -> tuple[Choice, Solution]:
@@ -225,12 +249,14 @@ def _read(facts: Facts, execution: Execution, buffer: Buffer) -> tuple[tuple[Use
             requests = requests_of(site, execution.launch.block, execution.run.reasons, size)
             known.setdefault(key, []).append(requests)
         except BankcheckError as problem:
-            unread.setdefault(key, Unread(facts.place(site.span), _one_line(site.text), problem.message, site.span))
+            unread.setdefault(
+                key, Unread(facts.place(site.span), _one_line(site.text), problem.message, site.span, not site.reason)
+            )
     for node, kernel, why in facts.missed:
         text = facts.source.source(node)
         if text == buffer.name and kernel == execution.kernel.name:
             span = facts.source.span(node)
-            unread.setdefault((span,), Unread(facts.place(span), text, why, span))
+            unread.setdefault((span,), Unread(facts.place(span), text, why, span, False))
     uses = [Use(facts.place(r[0].site.span), _one_line(r[0].site.text), tuple(r)) for r in known.values()]
     return tuple(uses), tuple(unread.values())
 

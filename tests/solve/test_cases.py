@@ -45,7 +45,7 @@ def conflicting(case: dict[str, Any]) -> list[tuple[Any, SourceProblem]]:
     """The arrays with an access above its ideal (or one that faults), in every launch."""
     facts = facts_of(with_values(case))
     names = dict.fromkeys(v.site.buffer.name for e in facts.executions for v in e.verdicts)
-    problems = [problem for name in names for problem in problems_from_source(facts, name)]
+    problems = [problem for name in names for problem in problems_from_source(facts, name).posed]
     return [(facts, problem) for problem in problems if excess_now(problem) != 0]
 
 

@@ -17,7 +17,7 @@ from tests.solve.test_requests import facts_of
 def rewritten(body: str, layout: Layout | None = None, block: str = "32", **limits: object) -> Rewrite:
     """The kernel's array `s` in the best layout, or in a given one."""
     facts = facts_of(kernel(body, block))
-    (problem,) = problems_from_source(facts, "s")
+    (problem,) = problems_from_source(facts, "s").posed
     choice, solution = solve_source(problem, Limits(**limits))  # type: ignore[arg-type]
     return rewrite(facts, problem, choice, layout or solution.best.layout, facts_of)
 
@@ -121,7 +121,7 @@ def test_launches_that_a_layout_makes_worse_are_named() -> None:
     void host(float* o) { k<32><<<1, 32>>>(o); k<33><<<1, 32>>>(o); }
     """
     facts = facts_of(text)
-    problem, _ = problems_from_source(facts, "s")
+    problem, _ = problems_from_source(facts, "s").posed
     choice, solution = solve_source(problem, Limits(forbid=("pad",)))
     found = rewrite(facts, problem, choice, solution.best.layout, facts_of)
     assert any("choose another layout for k, block 32, N = 33" in note for note in found.notes)

@@ -12,7 +12,7 @@ from tests.solve.test_requests import facts_of
 
 def problem(body: str, array: str = "s", block: str = "32", columns: int | None = None) -> SourceProblem:
     """The one problem of a kernel's array."""
-    (found,) = problems_from_source(facts_of(kernel(body, block)), array, columns=columns)
+    (found,) = problems_from_source(facts_of(kernel(body, block)), array, columns=columns).posed
     return found
 
 
@@ -77,7 +77,7 @@ def test_launches_and_instances_are_problems_of_their_own() -> None:
     template <int N> __global__ void k(float* o) { __shared__ float s[32 * N]; s[threadIdx.x * N] = 1; o[0] = s[0]; }
     void host(float* o) { k<32><<<1, 32>>>(o); k<33><<<1, 64>>>(o); }
     """
-    found = problems_from_source(facts_of(text), "s")
+    found = problems_from_source(facts_of(text), "s").posed
     assert [(p.launch.block.x, p.choices[0].grid.tile.columns) for p in found] == [(32, 32), (64, 33)]
 
 

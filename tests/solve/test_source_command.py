@@ -100,6 +100,30 @@ def test_launches_with_the_same_problem_are_shown_once(bankcheck: Run, tmp_path:
     assert "--kernel" in bankcheck("solve", str(path), "--array", "s", "--emit", "cuda").err
 
 
+def test_a_launch_that_cannot_be_solved_does_not_hide_the_others(bankcheck: Run, tmp_path: Path) -> None:
+    path = tmp_path / "two.cu"
+    path.write_text(
+        "// bankcheck: block=32\n__global__ void k() { __shared__ float s[32][32]; s[threadIdx.x][0] = 1; }\n"
+        "// bankcheck: block=32\n__global__ void m(int n) { __shared__ float s[64]; s[threadIdx.x * n] = 1; }\n"
+    )
+    done = bankcheck("solve", str(path), "--array", "s")
+    assert done.code == 1 and "s[threadIdx.x][0 ^ threadIdx.x]" in done.out
+    assert "not solved in m, block 32: no access of 's' can be solved for" in done.out
+    document = json.loads(bankcheck("solve", str(path), "--array", "s", "--format", "json").out)
+    assert [one["label"] for one in document["refused"]] == ["m, block 32"]
+
+
+def test_an_array_that_is_passed_on_is_left_to_the_user(bankcheck: Run, tmp_path: Path) -> None:
+    path = tmp_path / "copied.cu"
+    path.write_text(
+        "// bankcheck: block=32\n__global__ void k(float* g) {\n  __shared__ float s[32][32];\n"
+        "  s[threadIdx.x][0] = 1;\n  memcpy(&s[0][0], g, 16);\n}\n"
+    )
+    done = bankcheck("solve", str(path), "--array", "s")
+    assert done.code == 1 and "passed to 'memcpy'" in done.out
+    assert "&s[0][0]  " in done.out and "&s[0][0 ^ 0]" not in done.out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
