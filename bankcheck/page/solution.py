@@ -27,7 +27,7 @@ def solution_views(solution: Solution) -> list[View]:
     data = solution_data(solution)
     after = data["layouts"][data["best"]]["layout"]
     return [
-        View("solve", "Layouts and accesses", data, unstyled(report(solution))),
+        View("solve", "Layouts and accesses", data, unstyled("\n".join(report(solution)))),
         tile_view(data["array"], PLAIN, after, key=KEY),
     ]
 
