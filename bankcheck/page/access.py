@@ -31,8 +31,9 @@ def access_views(analysis: Analysis, fixes: tuple[Fix, ...], options: Options, k
         raise BankcheckError("--html shows the banks of shared memory; global memory has none")
     if not isinstance(analysis.worst.traffic, Traffic):
         raise BankcheckError(f"--html has nothing to show: {analysis.worst.fault or 'no addresses are known'}")
+    text = "\n".join(unstyled(line) for line in report(analysis, fixes))
     data = {"key": key, **access_data(analysis, fixes, options)}
-    views = [View("access", "Lanes and banks", data, unstyled(report(analysis, fixes)))]
+    views = [View("access", "Lanes and banks", data, text)]
     array, after = data["array"], data["start"]
     if len(array["dims"]) > 1 and array["sizeBytes"]:
         if after == PLAIN and fixes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 
 import click
 
@@ -39,6 +38,6 @@ def faint(text: str) -> str:
     return click.style(text, dim=True)
 
 
-def unstyled(lines: Iterable[str]) -> str:
-    """Lines of a report as plain text, for a file."""
-    return "\n".join(click.unstyle(line) for line in lines)
+def unstyled(text: str) -> str:
+    """The text without its colours, for places that have others."""
+    return click.unstyle(text)
