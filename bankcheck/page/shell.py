@@ -27,9 +27,9 @@ _ALWAYS = ("base", "grid")
 _PICTURE = ("picture", "count", "layout", "request", "story")
 ASSETS: dict[str, tuple[str, ...]] = {
     "access": (*_PICTURE, "controls", "player", "access_text", "access"),
+    "solve": (*_PICTURE, "controls", "solve"),
     "ldmatrix": (*_PICTURE, "controls", "access_text", "ldmatrix"),
     "tile": (*_PICTURE, "tile"),
-    "solve": (*_PICTURE, "controls", "solve"),
 }
 """The scripts and styles (`assets/NAME.js`, `assets/NAME.css`) of each kind of view; the last one draws it."""
 
