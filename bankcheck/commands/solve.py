@@ -77,18 +77,14 @@ def command(
         None if max_bytes is None else read_size(max_bytes, "--max-bytes"), forbid, keep_rows_contiguous,
     )  # fmt: skip
     if array is not None or kernel is not None or defines or _is_source(file):
-        if verify:
-            raise click.UsageError(
-                "--verify makes stated accesses: give them with --decl and --access, or in FILE.toml"
-            )
         from bankcheck.commands.solve_source import solve_file  # reading CUDA takes longer to load than to solve
 
-        return solve_file(file, array, kernel, defines, given, emit, output)
+        return solve_file(file, array, kernel, defines, given, emit, output, verify=verify)
     spec = given if file is None else _merged(read_spec(file), given)
     problem = _problem(spec)
     limits = limits_of(spec)
     solution = solve(problem, limits) if problem.accesses else None
-    confirmed = _confirmed(solution) if verify and solution is not None else None
+    confirmed = confirmed_on_device(solution) if verify and solution is not None else None
     if html is not None:
         _write_html(html, solution)
     _print(problem, solution, confirmed, emit, output)
@@ -106,7 +102,8 @@ def _write_html(path: Path, solution: Solution | None) -> None:
     write_page(path, page(f"A layout for {declaration(Layout(), tile)}", solution_views(solution)))
 
 
-def _confirmed(solution: Solution) -> Confirmed:
+def confirmed_on_device(solution: Solution) -> Confirmed:
+    """The best layout, tried on the GPU. Raises `BankcheckError` without one."""
     from bankcheck.solve.confirm import confirm
     from bankcheck.verify.device import open_device
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bankcheck.commands.solve import limits_of
+from bankcheck.commands.solve import confirmed_on_device, limits_of
 from bankcheck.errors import BankcheckError
 from bankcheck.launch import Block
 from bankcheck.lint.config import Config, find_config, load_config
@@ -23,7 +23,7 @@ from bankcheck.solve.specfile import Spec
 
 def solve_file(
     file: Path | None, array: str | None, kernel: str | None, defines: tuple[str, ...], spec: Spec, emit: str | None,
-    output: str,
+    output: str, *, verify: bool = False,
 ) -> int:  # fmt: skip
     """Solve for an array of a source file and print the result. Returns the exit code."""
     if file is None:
@@ -49,6 +49,8 @@ def solve_file(
     if not found:
         raise BankcheckError(refused[0].reason)
     found = _grouped(found)
+    if verify:
+        found = [replace(one, confirmed=confirmed_on_device(one.solution)) for one in found]
     path = shown(file, config)
     if emit is not None:
         click.echo(_emitted(path, text, found, emit), nl=False)
@@ -57,7 +59,8 @@ def solve_file(
     else:
         for line in report.report(path, found, refused):
             click.echo(line)
-    return int(bool(refused) or any(not one.solution.solved or one.problem.unread for one in found))
+    failed = any(one.confirmed is not None and not one.confirmed.holds for one in found)
+    return int(failed or bool(refused) or any(not one.solution.solved or one.problem.unread for one in found))
 
 
 def _arrays(facts: Facts) -> str:
