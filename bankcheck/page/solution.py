@@ -11,7 +11,7 @@ from bankcheck.page.shell import View
 from bankcheck.page.tile import PLAIN, tile_view
 from bankcheck.report.solve_text import report
 from bankcheck.report.style import unstyled
-from bankcheck.solve.emit import code, title
+from bankcheck.solve.emit import code, declaration, title
 from bankcheck.solve.layouts import Layout
 from bankcheck.solve.problem import Request, Tile, TileAccess
 from bankcheck.solve.sample import addresses_of
@@ -77,7 +77,7 @@ def layout_data(layout: Layout, tile: Tile) -> dict[str, Any]:
     if layout.rotation:
         data["rotation"] = layout.rotation
     if layout.xor is not None or layout.rotation:
-        data["name"] = title(layout, tile)
+        data["name"] = title(layout, tile).removeprefix(f"{declaration(layout, tile)}, ")
     return data
 
 

@@ -26,6 +26,7 @@ PROBLEMS: list[tuple[str, list[str]]] = [
     ("float t[24][24]", ["ld: t[tx%24][ty]", "st: t[ty][tx%24]"]),
     ("float2 t[32][32]", ["ld: t[tx][ty]", "ld: t[ty][tx].y"]),
     ("half t[32][48]", ["ld: t[tx][ty]"]),
+    ("float3 t[32][32]", ["ld: t[tx][ty].x", "st: t[ty][tx].y"]),
     ("float s[1024]", ["ld: s[32*tx + ty]"]),
 ]
 COUNT = """

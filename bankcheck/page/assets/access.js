@@ -64,6 +64,7 @@ VIEWS.access = (root, data) => {
 
   // For the tile view of the same access.
   function tell() {
+    if (count.fault) return;
     const { places = [] } = lanesAt(data, choice, layout);
     document.dispatchEvent(new CustomEvent("layout", { detail: { key: data.key, layout, base: choice.base, places } }));
   }

@@ -11,7 +11,12 @@ function storedBytes(array, layout, row, columnBytes) {
   const column = Math.floor(columnBytes / array.elementBytes);
   const moved = movedColumn(array, layout, row, column);
   const offset = row * pitch + columnBytes + (moved - column) * array.elementBytes;
-  return Array.isArray(layout.swizzle) ? swizzled(byteSwizzle(array, layout.swizzle), offset) : offset;
+  return Array.isArray(layout.swizzle) ? swizzledBytes(array, layout.swizzle, offset) : offset;
+}
+
+function swizzledBytes({ swizzleUnitBytes: unit }, [bits, base, shift], offset) {
+  const place = Math.floor(offset / unit);
+  return swizzled({ bits, base, shift }, place) * unit + floorMod(offset, unit);
 }
 
 function movedColumn(array, { swizzle, columnXor, rotation }, row, column) {
