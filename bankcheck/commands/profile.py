@@ -26,7 +26,7 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option("--block", default="", metavar="32,8", help="Threads of a block.")
 @click.option("--grid", default="", metavar="X,Y", help="Blocks of the grid.")
 @click.option("--arg", "arguments", multiple=True, metavar="n=1024", help="A parameter by name or position: 2=1024.")
-@click.option("--smem", default=0, type=click.IntRange(0, 1 << 20), metavar="BYTES", help="Dynamic shared memory.")
+@click.option("--smem", default=0, type=click.IntRange(0, 1 << 30), metavar="BYTES", help="Dynamic shared memory.")
 @click.option("--arch", default="", metavar="sm_90", help="Architecture to compile for, or to take from a fat binary.")
 @click.option("--blocks", default=0, type=click.IntRange(0, 65_536), help="Blocks to run where blockIdx matters.")
 @click.option(

@@ -66,7 +66,7 @@ def parse_check(text: str) -> Check:
     found = re.fullmatch(r"\s*([a-z_]+)\s*(<=|>=|==|!=|<|>)\s*(\d{1,18})\s*", text)
     if not found or found[1] not in _QUANTITIES:
         known = ", ".join(_QUANTITIES)
-        raise BankcheckError(f"--check needs QUANTITY<=NUMBER with one of: {known}", text, (0, len(text)))
+        raise BankcheckError(f"--check '{text[:40]}' is not QUANTITY<=NUMBER with one of: {known}")
     return Check(text.strip(), found[1], found[2], int(found[3]))
 
 

@@ -196,6 +196,17 @@ def float_bits(text: str, half: bool) -> int | None:
         return None
 
 
+def double_bits(text: str) -> int | None:
+    """The 64-bit pattern of a floating-point immediate."""
+    words = {"INF": "inf", "QNAN": "nan", "SNAN": "nan"}
+    body = text.lstrip("+-").strip()
+    try:
+        number = float(words.get(body, body))
+        return int.from_bytes(struct.pack("<d", -number if text.startswith("-") else number), "little")
+    except ValueError:
+        return None
+
+
 _NO_DESTINATION = words(
     """
     ST STG STS STL STSM RED REDG REDS BRA BRX JMP JMX CALL RET EXIT BSSY BSYNC BREAK BAR NOP MEMBAR ERRBAR
