@@ -104,7 +104,7 @@ def _row(
 
     return InstructionProfile(
         pc=instruction.pc, sass=instruction.text, space=access.space, source_file=file, line=line, inlined=inlined,
-        execs=number(counts.execs), threads=number(counts.threads),
+        execs=number(counts.execs), requests=number(counts.requests), threads=number(counts.threads),
         shared_wavefronts=number(counts.shared), shared_ideal=number(counts.ideal),
         ncu_wavefronts=number(counts.ncu) if counts.ncu != counts.shared else None,
         ways=counts.ways, global_sectors=number(counts.sectors), global_ideal=number(counts.sectors_ideal),
