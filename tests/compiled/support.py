@@ -98,3 +98,9 @@ def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`bankcheck profile` in a process of its own."""
     command = [sys.executable, "-m", "bankcheck", "profile", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="session")
+def kinds() -> Built:
+    """The kernels of many kinds that were measured."""
+    return build(DATA / "kinds.cu")
