@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bankcheck.compiled.cubin import KernelFacts, Parameter
 from bankcheck.errors import BankcheckError
+from bankcheck.hardware import MEASURED_ARCH
 
 POINTER_STEP = 1 << 36
 POINTER_BASE = 0x7E00_4000_0000
@@ -62,6 +63,10 @@ _SHARED_KB = {75: 64, 80: 163, 86: 99, 87: 163, 88: 99, 89: 99, 90: 227, 120: 99
 """Shared memory that a block can have, in KiB (CUDA C++ Programming Guide, technical specifications); 227 elsewhere."""
 
 
+_RESERVED_BYTES = 1024
+"""What the system keeps of a block's shared memory: from sm_90 on it is part of the size in the file."""
+
+
 def check_launch(block: tuple[int, int, int], grid: tuple[int, int, int]) -> None:
     """Raises `BankcheckError` for a block or grid that no device can run."""
     for what, shape, largest in (("block", block, MAX_BLOCK), ("grid", grid, MAX_GRID)):
@@ -76,10 +81,11 @@ def check_launch(block: tuple[int, int, int], grid: tuple[int, int, int]) -> Non
 
 def check_shared(facts: KernelFacts, dynamic_bytes: int, arch: str) -> None:
     """Raises `BankcheckError` for more shared memory than a block can have."""
-    limit = _SHARED_KB.get(int(arch.removeprefix("sm_")), 227) << 10
-    total = facts.static_shared_bytes + dynamic_bytes
-    if dynamic_bytes and total > limit:
-        own = f" and {facts.static_shared_bytes:,} of the kernel's own" if facts.static_shared_bytes else ""
+    number = int(arch.removeprefix("sm_"))
+    limit = _SHARED_KB.get(number, 227) << 10
+    static = max(0, facts.static_shared_bytes - (_RESERVED_BYTES if number >= MEASURED_ARCH else 0))
+    if dynamic_bytes and static + dynamic_bytes > limit:
+        own = f" and {static:,} of the kernel's own" if static else ""
         raise BankcheckError(f"--smem {dynamic_bytes}{own} is too large: a block has {limit:,} bytes on {arch}")
 
 

@@ -157,6 +157,9 @@ def compile_step(instruction: Instruction, slots: Slots) -> Step | None:
     negated = any(operand.negated for operand in operands)
     if negated and instruction.opcode.removeprefix("U") == "LEA" and (carries or "HI" in instruction.modifiers):
         return None
+    if negated and not carries and 2 in meaning.wide and operands[2].negated and not operands[2].inverted:
+        meaning = replace(meaning, function=_less_pair(meaning.function), rule="pure")
+        operands[2] = replace(operands[2], negated=False)
     sources: list[tuple[int, int]] = []
     for position, operand in enumerate(operands):
         found = _source(operand, slots, position in meaning.wide, instruction)
@@ -285,6 +288,15 @@ def _double_source(operand: Operand, slots: Slots) -> list[tuple[int, int]] | No
         bits = sass.double_bits(operand.suffix or operand.text)
         return None if bits is None else [(slots.immediate(bits), NONE), (slots.immediate(bits >> 32), NONE)]
     return None
+
+
+def _less_pair(function: Function) -> Function:
+    """A product less a 64-bit pair: the pair's negative is added."""
+
+    def less(a: Array, b: Array, low: Array, high: Array, *rest: Array) -> Array | tuple[Array, ...]:
+        return function(a, b, np.negative(low), ~high + (low == 0), *rest)
+
+    return less
 
 
 def _carrying(negatives: int) -> Function:

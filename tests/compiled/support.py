@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -97,7 +98,8 @@ def opcodes() -> Built:
 def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`bankcheck profile` in a process of its own."""
     command = [sys.executable, "-m", "bankcheck", "profile", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Kernels of 43 kinds that ran under Nsight Compute on an H200: each instruction is counted as there, or said unknown."""
+"""Kernels of 43 kinds that ran under Nsight Compute on an H200: every instruction is counted as there, or unknown."""
 
 from __future__ import annotations
 
@@ -109,9 +109,7 @@ def test_aggregated_increments_count_words(kinds: Built) -> None:
     from bankcheck.compiled.access import access_of
 
     instruction = next(
-        found
-        for found in kinds.function("_Z7atomicsPiPfi").instructions
-        if found.name == "ATOMS.POPC.INC.32"
+        found for found in kinds.function("_Z7atomicsPiPfi").instructions if found.name == "ATOMS.POPC.INC.32"
     )
     access = access_of(instruction)
     assert access is not None and access.rule is not None and access.rule is not RULES["atom.shared.inc.u32"]
