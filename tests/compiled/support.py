@@ -103,6 +103,6 @@ def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="session")
-def kinds() -> Built:
-    """The kernels of many kinds that were measured."""
-    return build(DATA / "kinds.cu")
+def kinds() -> dict[str, Built]:
+    """The kernels of many kinds that were measured, by the name of their file."""
+    return {name: build(DATA / f"{name}.cu") for name in ("kinds", "more_kinds")}
