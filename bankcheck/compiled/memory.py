@@ -6,6 +6,7 @@ come back as they were.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -185,14 +186,21 @@ class Memory:
         for place in (0, 1):
             first = rows[place][np.arange(len(rows[2])), rows[2].argmax(axis=1)] & ~np.int64(127)
             rows[place] = np.where(rows[2], rows[place] - first[:, None], 0)
-        patterns, times = np.unique(np.concatenate(rows, axis=1), axis=0, return_counts=True)
         total = np.zeros(5, np.int64)
-        for pattern, count in zip(patterns, times.tolist(), strict=True):
-            key = (access.bytes_per_lane, bypass, partial, pattern.tobytes())
+        for pattern, count in Counter(row.tobytes() for row in np.concatenate(rows, axis=1)).items():
+            key = (access.bytes_per_lane, bypass, partial, pattern)
             if key not in self._copies:
-                parts = pattern.reshape(4, LANES).tolist()
+                to_shared, from_global, takes_part, copies = np.frombuffer(pattern, np.int64).reshape(4, LANES).tolist()
                 self._copies[key] = count_copy(
-                    Copy(parts[0], parts[1], parts[2], parts[3], access.bytes_per_lane, bypass, partial)
+                    Copy(
+                        to_shared,
+                        from_global,
+                        [lane == 1 for lane in takes_part],
+                        [lane == 1 for lane in copies],
+                        access.bytes_per_lane,
+                        bypass,
+                        partial,
+                    )  # fmt: skip
                 )
             found = self._copies[key]
             machine.tally.widest(index, found.ways)

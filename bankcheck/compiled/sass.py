@@ -233,7 +233,9 @@ def decoded(
     if guard and not guard.startswith("@"):  # nvdisasm files P2R's operand PR under "predicate"
         parts, guard = [*parts[:1], guard, *parts[1:]], ""
     operands = tuple(parse_operand(part) for part in parts)
-    if "E" in modifiers:  # a 64-bit address: before sm_80 its register pair is written like a single register
+    if (
+        "E" in modifiers and opcode != "LDGSTS"
+    ):  # a 64-bit address: before sm_80 its register pair is written like a single register
         operands = tuple(_wide_address(operand) for operand in operands)
     condition = parse_operand(guard.removeprefix("@")) if guard else None
     if condition is not None and condition.kind != "predicate":
