@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from bankcheck import __version__
-from bankcheck.compiled import diff, findings, report
+from bankcheck.compiled import report
 from bankcheck.compiled.files import profile_file
 from bankcheck.compiled.inputs import SOURCE_SUFFIXES, Build
 from bankcheck.compiled.launch import Options
@@ -61,6 +61,8 @@ def command(
     profiles = profile_file(file, build, options, blocks)
     status = 0
     if old is not None:
+        from bankcheck.compiled import diff  # difflib is not small
+
         before = profile_file(old, build, options, blocks)
         found = diff.compare(before, profiles, _sources(before, old), _sources(profiles, file))
         click.echo(json.dumps(diff.document(found), indent=1) if form == "json" else diff.text(found))
@@ -78,10 +80,11 @@ def command(
 def _shown(profiles: list[KernelProfile], file: str, form: str, sass: bool) -> str:
     if form == "json":
         return report.document(profiles)
-    if form == "github":
-        return findings.github(profiles, Path.cwd())
-    if form == "sarif":
-        return findings.sarif(profiles, __version__, Path.cwd())
+    if form in ("github", "sarif"):
+        from bankcheck.compiled import findings
+
+        root = Path.cwd()
+        return findings.github(profiles, root) if form == "github" else findings.sarif(profiles, __version__, root)
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 160
     return report.text(profiles, _sources(profiles, file), sass=sass, color=color, width=width)

@@ -190,17 +190,10 @@ class Memory:
         for pattern, count in Counter(row.tobytes() for row in np.concatenate(rows, axis=1)).items():
             key = (access.bytes_per_lane, bypass, partial, pattern)
             if key not in self._copies:
-                to_shared, from_global, takes_part, copies = np.frombuffer(pattern, np.int64).reshape(4, LANES).tolist()
+                parts = np.frombuffer(pattern, np.int64).reshape(4, LANES).tolist()
+                masks = [[lane == 1 for lane in part] for part in parts[2:]]
                 self._copies[key] = count_copy(
-                    Copy(
-                        to_shared,
-                        from_global,
-                        [lane == 1 for lane in takes_part],
-                        [lane == 1 for lane in copies],
-                        access.bytes_per_lane,
-                        bypass,
-                        partial,
-                    )  # fmt: skip
+                    Copy(parts[0], parts[1], masks[0], masks[1], access.bytes_per_lane, bypass, partial)
                 )
             found = self._copies[key]
             machine.tally.widest(index, found.ways)
