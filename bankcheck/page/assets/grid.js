@@ -3,7 +3,7 @@
 // grid({ label, rows, columns, corner, counts, onfocus(row, column) }) makes a table with role=grid. `rows` and
 // `columns` are the headings as strings; `counts` adds a second heading row of that name, with a number for each
 // column. `onfocus` is told of the cell in focus or under the pointer (column null: a row's heading). The result has
-// `table`, `cell(row, column)`, `head(column)`, `count(column)`, `side(row)` and `focus(row, column)`.
+// `table`, `cell(row, column)`, `head(column)`, `count(column)` and `side(row)`.
 function grid({ label, rows, columns, corner = "", counts = "", onfocus = () => {} }) {
   const cells = rows.map(() => []);
   const heads = columns.map((text) => make("th", { scope: "col", class: "head" }, text));
@@ -63,5 +63,5 @@ function grid({ label, rows, columns, corner = "", counts = "", onfocus = () => 
   });
   const cell = (row, column) => cells[row][column];
   const [headOf, count, side] = [heads, numbers, sides].map((all) => (at) => all[at]);
-  return { table, focus, cell, head: headOf, count, side };
+  return { table, cell, head: headOf, count, side };
 }

@@ -1,6 +1,6 @@
 // Buttons that play a request pass by pass: back, play or pause, step, to either end, and a speed.
 
-// player({ total(), onmove(position, playing) }) has `element`, `go(position)` and `reset()`. Position 0 is before the
+// player({ total(), onmove(position, playing) }) has `element` and `reset()`. Position 0 is before the
 // first pass. The arrow keys work on the slider, as everywhere.
 function player({ total, onmove }) {
   let position = 0;
@@ -41,5 +41,5 @@ function player({ total, onmove }) {
     timer = 0;
     say(play, "Play");
   }
-  return { element, go, reset: () => { stop(); go(0); } };
+  return { element, reset: () => { stop(); go(0); } };
 }
