@@ -136,7 +136,6 @@ UNSOLVED = {
     "struct-of-3-vs-2": {"p2"},
     "skew-modulo-transpose": {"m"},
     "4x32-to-32x4": {"s"},
-    "sgemm-as-transposed-store": {"As"},
     "sgemm-bs-extra-col": {"Bs23"},
     "staged-transpose-divmod": {"s_w"},
     "downsample-mip2": {"img"},
