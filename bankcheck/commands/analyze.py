@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bankcheck.access import read_access
 from bankcheck.analysis import Analysis, analyze_access
-from bankcheck.commands.common import FORMAT, access_options, read_options
+from bankcheck.commands.common import FORMAT, access_options, picture_options, read_options, write_pictures
 from bankcheck.fixes import Fix, propose
+
+if TYPE_CHECKING:
+    from bankcheck.stills.canvas import Canvas
 
 
 @click.command("analyze")
 @click.argument("expressions", nargs=-1, required=True, metavar="EXPR...")
 @access_options
 @FORMAT
+@picture_options
 @click.option("--explain", is_flag=True, help="Show the derivation step by step.")
 @click.option("--check", is_flag=True, help="Exit with 1 unless every access is at its ideal for all values.")
 def command(
@@ -23,6 +27,8 @@ def command(
     output: str,
     explain: bool,
     check: bool,
+    svg: str | None,
+    png: str | None,
     **access: Any,
 ) -> int:
     """Count the wavefronts of an access, for every value of its unknowns.
@@ -42,6 +48,7 @@ def command(
         click.echo(to_json(results))
     else:
         _print_text(results, explain)
+    write_pictures(svg, png, lambda: _picture(results))
     return int(check and not all(is_clean(analysis) for analysis, _ in results))
 
 
@@ -59,6 +66,12 @@ def _print_text(results: list[tuple[Analysis, tuple[Fix, ...]]], explain: bool) 
             click.echo()
             for line in derivation(analysis):
                 click.echo(line)
+
+
+def _picture(results: list[tuple[Analysis, tuple[Fix, ...]]]) -> Canvas:
+    from bankcheck.stills.access import draw_analyses
+
+    return draw_analyses(results)
 
 
 def is_clean(analysis: Analysis) -> bool:

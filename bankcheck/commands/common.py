@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,7 @@ import click
 from bankcheck.errors import BankcheckError
 
 if TYPE_CHECKING:
+    from bankcheck.stills.canvas import Canvas
     from bankcheck.options import Options
 
 FORMAT = click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to print.")
@@ -120,6 +122,40 @@ def tile_options(function: Decorated) -> Decorated:
     for option in reversed(_TILE):
         function = option(function)
     return function
+
+
+_PICTURES = (
+    click.option("--svg", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the result into a file."),
+    click.option("--png", type=click.Path(dir_okay=False), metavar="FILE", help="The same as pixels."),
+)
+
+
+def picture_options(function: Decorated) -> Decorated:
+    """`--svg` and `--png`, which `write_pictures` takes."""
+    for option in reversed(_PICTURES):
+        function = option(function)
+    return function
+
+
+def write_pictures(svg: str | None, png: str | None, draw: Callable[[], Canvas]) -> None:
+    """Write what `draw` draws to the files that were asked for; it is not called for none."""
+    if svg is None and png is None:
+        return
+    picture = draw().to_svg()
+    if svg is not None:
+        write_file(svg, picture.encode())
+    if png is not None:
+        from bankcheck.stills.png import to_png
+
+        write_file(png, to_png(picture))
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Write a file that the user named. Raises `BankcheckError` where that cannot be done."""
+    try:
+        Path(path).write_bytes(data)
+    except OSError as problem:
+        raise BankcheckError(f"cannot write {path}: {problem.strerror}") from None
 
 
 def read_options(
