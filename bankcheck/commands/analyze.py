@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @access_options
 @FORMAT
 @picture_options
+@click.option("--view", type=click.Choice(["access", "tile"]), default="access", help="What to draw: lanes and banks, or the array by bank.")
 @click.option("--explain", is_flag=True, help="Show the derivation step by step.")
 @click.option("--check", is_flag=True, help="Exit with 1 unless every access is at its ideal for all values.")
 def command(
@@ -29,6 +30,7 @@ def command(
     check: bool,
     svg: str | None,
     png: str | None,
+    view: str,
     **access: Any,
 ) -> int:
     """Count the wavefronts of an access, for every value of its unknowns.
@@ -48,7 +50,7 @@ def command(
         click.echo(to_json(results))
     else:
         _print_text(results, explain)
-    write_pictures(svg, png, lambda: _picture(results))
+    write_pictures(svg, png, lambda: _picture(results, view))
     return int(check and not all(is_clean(analysis) for analysis, _ in results))
 
 
@@ -68,7 +70,11 @@ def _print_text(results: list[tuple[Analysis, tuple[Fix, ...]]], explain: bool) 
                 click.echo(line)
 
 
-def _picture(results: list[tuple[Analysis, tuple[Fix, ...]]]) -> Canvas:
+def _picture(results: list[tuple[Analysis, tuple[Fix, ...]]], view: str) -> Canvas:
+    if view == "tile":
+        from bankcheck.stills.tile import draw_tiles
+
+        return draw_tiles(results)
     from bankcheck.stills.access import draw_analyses
 
     return draw_analyses(results)

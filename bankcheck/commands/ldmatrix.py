@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bankcheck.commands.common import ARCH, FORMAT, integers, tile_options
-from bankcheck.matrix.model import ldmatrix
+from bankcheck.commands.common import ARCH, FORMAT, integers, picture_options, tile_options, write_pictures
+from bankcheck.matrix.model import MatrixReport, ldmatrix
 from bankcheck.report.ldmatrix import to_json, to_text
+
+if TYPE_CHECKING:
+    from bankcheck.stills.canvas import Canvas
 
 
 @click.command("ldmatrix")
@@ -17,6 +20,7 @@ from bankcheck.report.ldmatrix import to_json, to_text
 @click.option("--compare", is_flag=True, help="Plain, padded and swizzled layouts side by side.")
 @ARCH
 @FORMAT
+@picture_options
 @click.option("--check", is_flag=True, help="Exit 1 on excess wavefronts or a swizzle that leaves the tile.")
 def command(
     pad: int | None,
@@ -25,6 +29,8 @@ def command(
     arch: str,
     output: str,
     check: bool,
+    svg: str | None,
+    png: str | None,
     **tile: Any,
 ) -> int:
     """Wavefronts of ldmatrix or stmatrix at every column segment and row block of a tile.
@@ -42,4 +48,11 @@ def command(
     detail = report.at(*at) if at is not None else None
     variants = report.compare(pad) if compare else None
     click.echo((to_json if output == "json" else to_text)(report, detail, variants))
+    write_pictures(svg, png, lambda: _picture(report, at))
     return int(check and not report.is_clean)
+
+
+def _picture(report: MatrixReport, at: tuple[int, int] | None) -> Canvas:
+    from bankcheck.stills.matrix import draw_matrix
+
+    return draw_matrix(report, at)

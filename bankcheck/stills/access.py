@@ -6,7 +6,7 @@ queue of every bank: one block for each word, and one wavefront hands out the lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bankcheck.analysis import Analysis
@@ -19,6 +19,7 @@ from bankcheck.report.style import plural, unstyled
 from bankcheck.sectors import Sectors
 from bankcheck.stills.canvas import MARGIN, Canvas
 from bankcheck.stills.palette import BAD, BAND, FAINT, GOOD, GRID, INK, PANEL, ink_on, turn_color
+from bankcheck.stills.queues import queued, waiting
 
 CELL = 17
 ROW = 11
@@ -59,7 +60,7 @@ def draw_analyses(results: Sequence[tuple[Analysis, tuple[Fix, ...]]]) -> Canvas
 
 
 def _draw(canvas: Canvas, analysis: Analysis, fixes: tuple[Fix, ...]) -> None:
-    _head(canvas, analysis)
+    draw_head(canvas, analysis)
     if analysis.worst.wavefronts is not None:
         _sides(canvas, analysis, fixes)
     _foot(canvas, analysis, fixes[1:])
@@ -67,18 +68,24 @@ def _draw(canvas: Canvas, analysis: Analysis, fixes: tuple[Fix, ...]) -> None:
 
 def _sides(canvas: Canvas, analysis: Analysis, fixes: tuple[Fix, ...]) -> None:
     """The access as written and, beside it, after the first change that is offered."""
-    sides = [Side("as written", f"{analysis.access.array.name}: {layout_text(analysis)}", analysis)]
-    sides += [Side(f"instead: {fix.note}", fix.code, fix.analysis) for fix in fixes[:1]]
+    sides = sides_of(analysis, fixes)
     tallest = max(_deepest(side.analysis) for side in sides)
     top = canvas.bottom
     for position, side in enumerate(sides):
         left = MARGIN + position * (PANEL_WIDTH + GAP)
         canvas.bottom = max(canvas.bottom, _panel(canvas, left, top, side, tallest))
     if isinstance(analysis.worst.traffic, Traffic):
-        _legend(canvas, analysis.worst.traffic)
+        _legend(canvas, analysis.worst.traffic, tallest)
 
 
-def _head(canvas: Canvas, analysis: Analysis) -> None:
+def sides_of(analysis: Analysis, fixes: tuple[Fix, ...]) -> list[Side]:
+    """The access as written and after the first change that is offered."""
+    written = Side("as written", f"{analysis.access.array.name}: {layout_text(analysis)}", analysis)
+    return [written, *(Side(f"instead: {fix.note}", fix.code, fix.analysis) for fix in fixes[:1])]
+
+
+def draw_head(canvas: Canvas, analysis: Analysis) -> None:
+    """The expression, its verdict, and how that is known."""
     room = canvas.width - 2 * MARGIN
     access, expression = analysis.access, " ".join(analysis.access.text.split())
     canvas.bottom += 20
@@ -89,20 +96,24 @@ def _head(canvas: Canvas, analysis: Analysis) -> None:
     good = analysis.excess == 0 and not any(case.fault for case in analysis.cases)
     canvas.paragraph(MARGIN, found, 20, bold=True, fill=GOOD if good else BAD, room=room)
     what = f"{access.instruction}, {plural(access.bytes_per_lane, 'byte')} per lane"
-    canvas.paragraph(MARGIN, "; ".join([what, *standing(analysis)]), 14, fill=FAINT, room=room)
+    canvas.paragraph(MARGIN, f"{what}; {' '.join(standing(analysis))}".rstrip("; "), 14, fill=FAINT, room=room)
     canvas.describe(f"{expression}: {found}.")
     canvas.bottom += 22
 
 
+def draw_heading(canvas: Canvas, left: float, top: float, side: Side, width: float) -> float:
+    """What a panel shows and what it costs; returns where its picture starts."""
+    canvas.text(left, top + 14, side.heading, 14, fill=FAINT, room=width)
+    canvas.text(left, top + 36, side.code, 15, mono=True, room=width - 170)
+    good = side.analysis.excess == 0
+    canvas.text(left + width, top + 36, side.cost, 22, bold=True, anchor="end", fill=GOOD if good else BAD)
+    canvas.describe(f"{side.heading}, {side.code}: {side.cost}.")
+    return top + 62
+
+
 def _panel(canvas: Canvas, left: float, top: float, side: Side, tallest: int) -> float:
     """One layout; returns where it ends."""
-    traffic = side.analysis.worst.traffic
-    canvas.text(left, top + 14, side.heading, 14, fill=FAINT, room=PANEL_WIDTH)
-    canvas.text(left, top + 36, side.code, 15, mono=True, room=PANEL_WIDTH - 170)
-    good = side.analysis.excess == 0
-    canvas.text(left + PANEL_WIDTH, top + 36, side.cost, 22, bold=True, anchor="end", fill=GOOD if good else BAD)
-    canvas.describe(f"{side.heading}, {side.code}: {side.cost}.")
-    y = top + 62
+    traffic, y = side.analysis.worst.traffic, draw_heading(canvas, left, top, side, PANEL_WIDTH)
     if isinstance(traffic, Traffic):
         return _banks(canvas, left, y, traffic, tallest)
     assert isinstance(traffic, Sectors)
@@ -133,18 +144,16 @@ def _group(
     canvas.rect(grid, end, GRID_WIDTH, queue_height, BAND)
     for bank in range(0, BANKS + 1, 4):
         canvas.line(grid + bank * CELL, y, grid + bank * CELL, end + queue_height, GRID)
-    for lane, row in rows.items():
-        name = f"lane {lane}" if lane == group.lanes[0] else str(lane)
-        canvas.text(grid - 5, row + 8.5, name, 8.5, anchor="end", fill=FAINT)
-    for word, bank, turn, lanes in queued(group, traffic):
-        fill = turn_color(turn)
-        for lane in lanes:
-            tip = f"lane {lane} wants word {word} of bank {bank}: {_place(turn)}"
-            canvas.rect(grid + bank * CELL + 0.5, rows[lane] + 0.5, CELL - 1, ROW - 1, fill, tip=tip)
-            size = 8 if word < 1000 else 6 if word < 10_000 else 4.5
-            canvas.text(grid + (bank + 0.5) * CELL, rows[lane] + 8.3, str(word), size, anchor="middle",
-                        fill=ink_on(fill))  # fmt: skip
-        canvas.rect(grid + bank * CELL + 1.5, end + queue_height - turn * block, CELL - 3, block - 0.5, fill)
+    with canvas.labels(8.5, FAINT, "end"):
+        for lane, row in rows.items():
+            name = f"lane {lane}" if lane == group.lanes[0] else str(lane)
+            canvas.text(grid - 5, row + 8.5, name, 8.5, anchor="end", fill=FAINT)
+    with canvas.labels(8, "#ffffff"):
+        for word, bank, turn, lanes in queued(group, traffic):
+            fill, x = turn_color(turn, tallest), grid + bank * CELL
+            for lane in lanes:
+                _word(canvas, x, rows[lane], word, fill, f"lane {lane} wants word {word} of bank {bank}: {waiting(turn)}")
+            canvas.rect(x + 1.5, end + queue_height - turn * block, CELL - 3, block - 0.5, fill)
     depths = {bank: turn for _, bank, turn, _ in queued(group, traffic)}
     for bank, depth in depths.items():
         canvas.text(grid + (bank + 0.5) * CELL, end + queue_height - depth * block - 3, str(depth), 9,
@@ -152,6 +161,12 @@ def _group(
     canvas.text(grid - 5, end + queue_height - 4, "queue", 9, anchor="end", fill=FAINT)
     canvas.text(grid, end + queue_height + 12, _queue_text(group, depths, traffic), 11, fill=FAINT)
     return end + queue_height + 12
+
+
+def _word(canvas: Canvas, x: float, y: float, word: int, fill: str, tip: str) -> None:
+    canvas.rect(x + 0.5, y + 0.5, CELL - 1, ROW - 1, fill, tip=tip)
+    size = 8 if word < 1000 else 6 if word < 10_000 else 4.5
+    canvas.text(x + CELL / 2, y + 8.3, str(word), size, anchor="middle", fill=ink_on(fill))
 
 
 def _queue_text(group: GroupLoad, depths: dict[int, int], traffic: Traffic) -> str:
@@ -164,19 +179,6 @@ def _queue_text(group: GroupLoad, depths: dict[int, int], traffic: Traffic) -> s
         asked = f"no bank is asked for two {noun}s"
     each = f", {traffic.rule.multiplier} each" if traffic.rule.multiplier > 1 else ""
     return f"{lanes_text([group])} {together}take {plural(group.wavefronts, 'wavefront')}: {asked}{each}"
-
-
-def queued(group: GroupLoad, traffic: Traffic) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """(word, bank, its turn in the bank's queue from 1, the lanes it goes to), bank by bank.
-
-    Atomics are served lane by lane, so that one word can stand in a queue several times.
-    """
-    for bank, words in group.banks.items():
-        entries = [(word, lanes) for word, lanes in words.items()]
-        if traffic.rule.counts == "lanes":
-            entries = [(word, (lane,)) for word, lanes in entries for lane in lanes]
-        for turn, (word, lanes) in enumerate(entries, 1):
-            yield word, bank, turn, lanes
 
 
 def _deepest(analysis: Analysis) -> int:
@@ -197,23 +199,23 @@ def _sectors(canvas: Canvas, left: float, y: float, traffic: Sectors) -> float:
         canvas.text(grid - 5, y + lane * ROW + 8.5, str(lane), 8.5, anchor="end", fill=FAINT)
         if at is not None:
             x = grid + column[at // 32] * step
-            canvas.rect(x + 0.5, y + lane * ROW + 0.5, step - 1, ROW - 1, turn_color(1), tip=f"lane {lane}: byte {at}")
+            canvas.rect(x + 0.5, y + lane * ROW + 0.5, step - 1, ROW - 1, turn_color(1, 1), tip=f"lane {lane}: byte {at}")
     return y + ROW * WARP_LANES + 14
 
 
-def _legend(canvas: Canvas, traffic: Traffic) -> None:
+def _legend(canvas: Canvas, traffic: Traffic, tallest: int) -> None:
     """What the colours say, and the two rules behind the picture."""
     what, rule = "word", "A bank hands out one word per wavefront, to every lane that wants it."
     if traffic.rule.counts == "lanes":
         what, rule = "request", "Here a bank serves one lane at a time, even those that want the same word."
     x, y = MARGIN + LABELS, canvas.bottom + 22
-    canvas.rect(x, y - 10, 16, 11, turn_color(1))
+    canvas.rect(x, y - 10, 16, 11, turn_color(1, tallest))
     canvas.text(x + 22, y, f"a {what} served in the first wavefront of its group", 12)
-    if traffic.ways > 1:
+    if tallest > 1:
         y += 18
-        turns = [turn for turn in (2, 8, 16, 24, 32) if turn <= traffic.ways]
+        turns = [turn for turn in (2, 4, 8, 16, 32) if turn <= tallest]
         for at, turn in enumerate(turns):
-            canvas.rect(x + 18 * at, y - 10, 16, 11, turn_color(turn))
+            canvas.rect(x + 18 * at, y - 10, 16, 11, turn_color(turn, tallest))
         waits = f"a {what} that waits for others of its bank: the darker, the longer"
         canvas.text(x + 18 * len(turns) + 4, y, waits, 12)
     canvas.bottom = y
@@ -240,7 +242,7 @@ def _foot(canvas: Canvas, analysis: Analysis, others: Sequence[Fix]) -> None:
         line("all cases:")
         for case in analysis.cases[:MAX_CASES]:
             count = case.fault if case.wavefronts is None else plural(case.wavefronts, _unit(analysis))
-            line(f"{'' if case.exact else 'at most '}{count} where {case.when}", indent=16)
+            line(f"{'' if case.exact else 'at most '}{count} {'' if case.when.startswith('such') else 'where '}{case.when}", indent=16)
         if len(analysis.cases) > MAX_CASES:
             line(f"and {len(analysis.cases) - MAX_CASES} more cases", indent=16)
     for text in analysis.assumptions:
@@ -249,7 +251,3 @@ def _foot(canvas: Canvas, analysis: Analysis, others: Sequence[Fix]) -> None:
 
 def _unit(analysis: Analysis) -> str:
     return "sector" if analysis.access.space == "global" else "wavefront"
-
-
-def _place(turn: int) -> str:
-    return "first in its queue" if turn == 1 else f"waits for {plural(turn - 1, 'word')}"

@@ -6,6 +6,8 @@ the same bytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from textwrap import wrap
 from typing import Literal
 from xml.etree import ElementTree
@@ -29,11 +31,23 @@ class Canvas:
         self.bottom: float = MARGIN
         self._title = title
         self._sentences: list[str] = []
-        self._shapes = ElementTree.Element("g", {"font-family": SANS, "fill": INK})
+        self._defaults = {"font-family": SANS, "font-size": "13", "fill": INK, "text-anchor": "start"}
+        self._shapes = ElementTree.Element("g", self._defaults)
+        self._parent = self._shapes
 
     def describe(self, sentence: str) -> None:
         """Add to what a reader hears who cannot see the picture."""
         self._sentences.append(sentence)
+
+    @contextmanager
+    def labels(self, size: float, fill: str, anchor: Anchor = "middle") -> Iterator[None]:
+        """What is drawn meanwhile has these as the usual size, colour and anchor of text: a smaller file."""
+        before = self._defaults, self._parent
+        style = {"font-size": _number(size), "fill": fill, "text-anchor": anchor}
+        self._parent = ElementTree.SubElement(self._shapes, "g", style)
+        self._defaults = {**self._defaults, **style}
+        yield
+        self._defaults, self._parent = before
 
     def rect(
         self, x: float, y: float, width: float, height: float, fill: str, *, stroke: str = "", tip: str = ""
@@ -59,13 +73,12 @@ class Canvas:
     ) -> None:  # fmt: skip
         """A line of text with its baseline at `y`; what does not fit into `room` pixels becomes an ellipsis."""
         shape = self._add("text", x=x, y=y)
-        shape.set("font-size", _number(size))
-        if fill:
-            shape.set("fill", fill)
-        if anchor != "start":
-            shape.set("text-anchor", anchor)
+        family = MONO if mono else SANS
+        style = {"font-family": family, "font-size": _number(size), "fill": fill or INK, "text-anchor": anchor}
+        for name, value in style.items():
+            if value != self._defaults[name]:
+                shape.set(name, value)
         if mono:
-            shape.set("font-family", MONO)
             shape.set("xml:space", "preserve")
         if bold:
             shape.set("font-weight", "bold")
@@ -96,7 +109,7 @@ class Canvas:
 
     def _add(self, tag: str, **numbers: float) -> ElementTree.Element:
         places = {name: _number(value) for name, value in numbers.items()}
-        return ElementTree.SubElement(self._shapes, tag, places)
+        return ElementTree.SubElement(self._parent, tag, places)
 
 
 def _fitted(text: str, room: float, size: float, mono: bool, bold: bool) -> str:

@@ -22,9 +22,12 @@ _BANKS = ("#00224e", "#253b6e", "#4a556c", "#6a6f76", "#8b8a78", "#afa673", "#d6
 """The cividis scale: even in lightness, read alike with and without colour blindness."""
 
 
-def turn_color(turn: int) -> str:
-    """For the `turn`-th word served by a bank, from 1: blue at once, ever darker orange the longer it waits."""
-    return _FIRST if turn == 1 else _between(_WAITING, min(turn - 2, 30) / 30)
+def turn_color(turn: int, longest: int) -> str:
+    """For the `turn`-th word served by a bank, from 1: blue at once, ever darker orange the longer it waits.
+
+    `longest` is the longest queue of the picture.
+    """
+    return _FIRST if turn == 1 else _between(_WAITING, min(1, (turn - 2) / max(longest - 2, 6)))
 
 
 def bank_color(bank: int) -> str:
