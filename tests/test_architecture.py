@@ -28,6 +28,7 @@ RANKS = [
     {"fixes"},
     {"verify", "compiled", "lint"},
     {"report"},
+    {"stills"},
     {"commands"},
     {"cli"},
     {"__main__", "__init__"},
@@ -45,6 +46,7 @@ LIBRARIES = {
     "rich": {"report.terminal"},
     "cupy": {"verify.device"},
     "numpy": {"compiled"},
+    "resvg_py": {"stills.png"},
 }
 """Third-party imports, and the only modules (or packages) that may have them."""
 
@@ -115,7 +117,7 @@ def test_the_oracle_is_independent() -> None:
     assert not any("bankcheck" in name for name in _imports(Path(__file__).parent / "oracle.py"))
 
 
-HEAVY = ("sympy", "numpy", "rich", "cupy")
+HEAVY = ("sympy", "numpy", "rich", "cupy", "resvg_py", "xml.etree", "bankcheck.stills", "bankcheck.report.listing")
 
 
 @pytest.mark.parametrize(

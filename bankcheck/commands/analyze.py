@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 @access_options
 @FORMAT
 @picture_options
-@click.option("--view", type=click.Choice(["access", "tile"]), default="access", help="What to draw: lanes and banks, or the array by bank.")
+@click.option(
+    "--view",
+    type=click.Choice(["access", "tile"]),
+    default="access",
+    help="What to draw: lanes and banks, or the array by bank.",
+)
 @click.option("--explain", is_flag=True, help="Show the derivation step by step.")
 @click.option("--check", is_flag=True, help="Exit with 1 unless every access is at its ideal for all values.")
 def command(

@@ -6,16 +6,22 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bankcheck import __version__
+from bankcheck.commands.common import picture_options, write_pictures
 from bankcheck.compiled import report
 from bankcheck.compiled.files import profile_file
 from bankcheck.compiled.inputs import Build
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.limits import changes, diff_text, excess_grew, parse_check
 from bankcheck.compiled.results import KernelProfile
+
+if TYPE_CHECKING:
+    from bankcheck.report.listing import Code
+    from bankcheck.stills.canvas import Canvas
 
 _FORMATS = ("text", "json", "github", "sarif")
 
@@ -40,11 +46,12 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option("--allow-unknown", is_flag=True, help="Let --check leave out what is unknown.")
 @click.option("--diff", "old", type=click.Path(exists=True, dir_okay=False), metavar="OLD",
               help="Compare with another build of the kernel; exit 1 if excess grew.")  # fmt: skip
+@picture_options
 @click.option("--no-cache", is_flag=True, help="Compile, disassemble and execute again.")
 def command(
     file: str, kernel: str | None, block: str, grid: str, arguments: tuple[str, ...], smem: int, arch: str, blocks: int,
     nvcc: str | None, sass: bool, form: str, checks: tuple[str, ...], allow_unknown: bool, old: str | None,
-    no_cache: bool,
+    no_cache: bool, svg: str | None, png: str | None,
 ) -> int:  # fmt: skip
     """Count shared-memory wavefronts and global sectors of a compiled kernel, as Nsight Compute would, without a GPU.
 
@@ -61,12 +68,25 @@ def command(
         status = int(excess_grew(found))
     else:
         click.echo(_shown(profiles, form, sass))
+    write_pictures(svg, png, lambda: _picture(file, profiles))
     for limit in limits:
         for item in profiles:
             if message := limit.judge(item, allow_unknown):
                 click.echo(message, err=True)
                 status = 1
     return status
+
+
+def _picture(file: str, profiles: list[KernelProfile]) -> Canvas:
+    from bankcheck.stills.code import draw_code
+
+    return draw_code(_code(file, profiles))
+
+
+def _code(file: str, profiles: list[KernelProfile]) -> Code:
+    from bankcheck.report.profile_listing import profile_code
+
+    return profile_code(Path(file).name, profiles, _sources(profiles))
 
 
 def _shown(profiles: list[KernelProfile], form: str, sass: bool) -> str:

@@ -152,7 +152,9 @@ def _group(
         for word, bank, turn, lanes in queued(group, traffic):
             fill, x = turn_color(turn, tallest), grid + bank * CELL
             for lane in lanes:
-                _word(canvas, x, rows[lane], word, fill, f"lane {lane} wants word {word} of bank {bank}: {waiting(turn)}")
+                _word(
+                    canvas, x, rows[lane], word, fill, f"lane {lane} wants word {word} of bank {bank}: {waiting(turn)}"
+                )
             canvas.rect(x + 1.5, end + queue_height - turn * block, CELL - 3, block - 0.5, fill)
     depths = {bank: turn for _, bank, turn, _ in queued(group, traffic)}
     for bank, depth in depths.items():
@@ -199,7 +201,9 @@ def _sectors(canvas: Canvas, left: float, y: float, traffic: Sectors) -> float:
         canvas.text(grid - 5, y + lane * ROW + 8.5, str(lane), 8.5, anchor="end", fill=FAINT)
         if at is not None:
             x = grid + column[at // 32] * step
-            canvas.rect(x + 0.5, y + lane * ROW + 0.5, step - 1, ROW - 1, turn_color(1, 1), tip=f"lane {lane}: byte {at}")
+            canvas.rect(
+                x + 0.5, y + lane * ROW + 0.5, step - 1, ROW - 1, turn_color(1, 1), tip=f"lane {lane}: byte {at}"
+            )
     return y + ROW * WARP_LANES + 14
 
 
@@ -242,7 +246,10 @@ def _foot(canvas: Canvas, analysis: Analysis, others: Sequence[Fix]) -> None:
         line("all cases:")
         for case in analysis.cases[:MAX_CASES]:
             count = case.fault if case.wavefronts is None else plural(case.wavefronts, _unit(analysis))
-            line(f"{'' if case.exact else 'at most '}{count} {'' if case.when.startswith('such') else 'where '}{case.when}", indent=16)
+            line(
+                f"{'' if case.exact else 'at most '}{count} {'' if case.when.startswith('such') else 'where '}{case.when}",
+                indent=16,
+            )
         if len(analysis.cases) > MAX_CASES:
             line(f"and {len(analysis.cases) - MAX_CASES} more cases", indent=16)
     for text in analysis.assumptions:

@@ -79,9 +79,7 @@ def _sides(report: MatrixReport, request: Segment) -> list[Side]:
         return [given]
 
 
-def _panel(
-    canvas: Canvas, left: float, top: float, side: Side, instruction: str, at: tuple[int, int] | None
-) -> float:
+def _panel(canvas: Canvas, left: float, top: float, side: Side, instruction: str, at: tuple[int, int] | None) -> float:
     """One layout; returns where it ends."""
     cost = plural(side.request.wavefronts, "wavefront")
     canvas.text(left, top + 14, side.heading, 14, fill=FAINT)
@@ -133,7 +131,9 @@ def _row(
         _cell(canvas, grid + group * CELL, y, f"q{near}", fill, bold=False)
     place, group = turn
     tip = f"lane {lane}: row {row}, byte {address}, {waiting(place)}"
-    _cell(canvas, grid + group * CELL, y, f"q{q}" if not own else "", turn_color(place, side.longest), bold=True, tip=tip)
+    _cell(
+        canvas, grid + group * CELL, y, f"q{q}" if not own else "", turn_color(place, side.longest), bold=True, tip=tip
+    )
     chosen = at == (row, q)
     canvas.text(grid - 8, y + 16, f"lane {lane}: row {row}, byte {address}", 11.5, anchor="end", bold=chosen)
     if not own:

@@ -30,6 +30,11 @@ def turn_color(turn: int, longest: int) -> str:
     return _FIRST if turn == 1 else _between(_WAITING, min(1, (turn - 2) / max(longest - 2, 6)))
 
 
+def heat_color(level: int) -> str:
+    """The background of a line of code, for heat from 0 (none) to 4."""
+    return ("#ffffff", "#fef2e6", "#fee0c2", "#fdc38d", "#fb9e57")[level]
+
+
 def bank_color(bank: int) -> str:
     """A colour for each of the 32 banks, dark to light."""
     return _between(_BANKS, bank % 32 / 31)

@@ -52,7 +52,8 @@ class Grid:
 def draw_tiles(results: Sequence[tuple[Analysis, tuple[Fix, ...]]]) -> Canvas:
     """The arrays of all expressions of a command, one below the other. Raises `BankcheckError` for one without rows."""
     title = "; ".join(analysis.access.array.name for analysis, _ in results)
-    canvas = Canvas(2 * MARGIN + 2 * PANEL_WIDTH + GAP, f"Banks of the elements of {title}")
+    more = PANEL_WIDTH + GAP if any(fixes for _, fixes in results) else 160
+    canvas = Canvas(2 * MARGIN + PANEL_WIDTH + more, f"Banks of the elements of {title}")
     for analysis, fixes in results:
         draw_head(canvas, analysis)
         top = canvas.bottom
@@ -143,8 +144,8 @@ def _legend(canvas: Canvas, analysis: Analysis) -> None:
         fill = bank_color(bank)
         canvas.rect(x + bank * CELL, y - 11, CELL, ROW, fill)
         canvas.text(x + (bank + 0.5) * CELL, y - 0.7, str(bank), 8.5, anchor="middle", fill=ink_on(fill))
-    canvas.text(x + BANKS * CELL + 8, y, "the bank that stores the element: byte address / 4 mod 32", 12)
     canvas.bottom = y
+    canvas.paragraph(x, "the bank that stores the element: byte address / 4 mod 32", room=BANKS * CELL)
     room = canvas.width - 2 * MARGIN - LABELS
     canvas.paragraph(x, f"shown: {sample_text(analysis)}", fill=FAINT, room=room)
     for text in analysis.assumptions:
