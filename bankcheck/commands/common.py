@@ -12,8 +12,8 @@ import click
 from bankcheck.errors import BankcheckError
 
 if TYPE_CHECKING:
-    from bankcheck.stills.canvas import Canvas
     from bankcheck.options import Options
+    from bankcheck.stills.canvas import Canvas
 
 FORMAT = click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to print.")
 ARCH = click.option("--arch", default="sm_90", metavar="SM", help="Architecture: sm_70 to sm_121.")

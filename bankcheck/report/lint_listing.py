@@ -21,7 +21,7 @@ def lint_code(results: Sequence[FileResult], texts: Mapping[str, str]) -> Code:
     listings, clean, accesses = [], [], 0
     for result in results:
         listing = _listing(result, texts.get(result.path, ""))
-        if listing.attention:
+        if listing.attention():
             listings.append(listing)
         elif not result.failure:
             accesses += result.summary.total

@@ -6,7 +6,7 @@ Counts are in wavefronts. What was not counted has no number and says why.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,13 +16,15 @@ KINDS: dict[Kind, str] = {
     "conflict": "conflict", "problem": "finding", "unknown": "not analysed", "aside": "set aside", "clean": "clean",
 }  # fmt: skip
 """In words, what deserves attention first."""
+ATTENTION: tuple[Kind, ...] = ("conflict", "problem", "unknown", "aside")
+"""All but clean."""
 WHOLE_FILE = 120
 """A file of up to this many lines is shown whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing known of a line: a finding, an access that was counted or could not be, the instructions of the line."""
+    """One thing known of a line: a finding, an access, counted or not, or the line's instructions."""
 
     kind: Kind
     title: str
@@ -49,6 +51,11 @@ class Line:
         return None if self.wavefronts is None or self.ideal is None else self.wavefronts - self.ideal
 
     @property
+    def is_partly_known(self) -> bool:
+        """Whether there are counts that leave something of the line out."""
+        return self.wavefronts is not None and any(item.kind == "unknown" for item in self.items)
+
+    @property
     def kind(self) -> Kind:
         """What deserves attention first."""
         return min((item.kind for item in self.items), key=list(KINDS).index)
@@ -71,18 +78,15 @@ class Listing:
         """Of all lines together."""
         return sum(line.excess or 0 for line in self.lines.values())
 
-    @property
-    def attention(self) -> list[Line]:
-        """The lines that are more than clean."""
-        return [line for _, line in sorted(self.lines.items()) if line.kind != "clean"]
+    def attention(self, kinds: Collection[Kind] = ATTENTION) -> list[Line]:
+        """The lines of some kinds: all that are more than clean."""
+        return [line for _, line in sorted(self.lines.items()) if line.kind in kinds]
 
-    def regions(self, context: int) -> list[range]:
-        """The line numbers to show: those that need attention and `context` lines around, or all of a short file."""
-        if not self.text:
-            return []
+    def regions(self, context: int, kinds: Collection[Kind] = ATTENTION) -> list[range]:
+        """The line numbers to show: those of some kinds and `context` lines around, or all of a short file."""
         if len(self.text) <= WHOLE_FILE:
-            return [range(1, len(self.text) + 1)]
-        chosen = [line.number for line in self.attention] or sorted(self.lines)
+            return [range(1, len(self.text) + 1)] if self.text else []
+        chosen = [line.number for line in self.attention(kinds)] or sorted(self.lines)
         return list(_joined(chosen, context, len(self.text)))
 
 

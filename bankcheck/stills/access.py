@@ -246,10 +246,8 @@ def _foot(canvas: Canvas, analysis: Analysis, others: Sequence[Fix]) -> None:
         line("all cases:")
         for case in analysis.cases[:MAX_CASES]:
             count = case.fault if case.wavefronts is None else plural(case.wavefronts, _unit(analysis))
-            line(
-                f"{'' if case.exact else 'at most '}{count} {'' if case.when.startswith('such') else 'where '}{case.when}",
-                indent=16,
-            )
+            when = case.when if case.when.startswith("such as") else f"where {case.when}"
+            line(f"{'' if case.exact else 'at most '}{count} {when}", indent=16)
         if len(analysis.cases) > MAX_CASES:
             line(f"and {len(analysis.cases) - MAX_CASES} more cases", indent=16)
     for text in analysis.assumptions:

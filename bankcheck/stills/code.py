@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bankcheck.report.listing import KINDS, Code, Item, Line, Listing, level
+from bankcheck.report.listing import ATTENTION, KINDS, Code, Item, Kind, Line, Listing, level
 from bankcheck.report.style import plural
 from bankcheck.stills.canvas import MARGIN, Canvas
 from bankcheck.stills.palette import BAD, FAINT, GRID, INK, PANEL, heat_color
@@ -14,33 +14,36 @@ COLUMN = 84
 CODE = MARGIN + COLUMN * len(NUMBERS) + 62
 SIZE = 13
 CONTEXT = 2
+FOCUS: tuple[tuple[Kind, ...], ...] = (("conflict", "problem"), ATTENTION)
 MOST_LINES = 80
 """Lines of code in a picture."""
 
 
 def draw_code(code: Code) -> Canvas:
-    """The listings that need attention (all, where none does), most excess first, as far as there is room."""
+    """The lines with findings (else those not analysed, else all), most excess first, as far as there is room."""
     canvas = Canvas(WIDTH, f"bankcheck {code.title}")
     canvas.bottom += 20
     canvas.text(MARGIN, canvas.bottom, code.title, 20, mono=True, bold=True, room=WIDTH - 2 * MARGIN)
     canvas.paragraph(MARGIN, code.summary, 14, fill=FAINT, room=WIDTH - 2 * MARGIN)
     canvas.describe(f"{code.summary}.")
-    listings = [listing for listing in code.listings if listing.attention] or list(code.listings)
+    kinds = next((kinds for kinds in FOCUS if any(listing.attention(kinds) for listing in code.listings)), ATTENTION)
+    listings = [listing for listing in code.listings if listing.attention(kinds)] or list(code.listings)
     most = max((line.excess or 0 for listing in listings for line in listing.lines.values()), default=0)
     room = MOST_LINES
     drawn = 0
     for listing in listings:
         if room < 2 * CONTEXT + 1:
             break
-        room -= _listing(canvas, listing, most, room)
+        room -= _listing(canvas, listing, kinds, most, room)
         drawn += 1
-    left_out = [f"{plural(len(listings) - drawn, 'more listing')} with less excess"] * (drawn < len(listings))
+    others = len(code.listings) - drawn
+    left_out = [f"{plural(others, 'more file')} with less excess, or only with accesses not analysed"] * (others > 0)
     for text in (*left_out, *(text for text, _ in code.left_out)):
         canvas.paragraph(MARGIN, f"not drawn: {text}", fill=FAINT, room=WIDTH - 2 * MARGIN)
     return canvas
 
 
-def _listing(canvas: Canvas, listing: Listing, most: int, room: int) -> int:
+def _listing(canvas: Canvas, listing: Listing, kinds: tuple[Kind, ...], most: int, room: int) -> int:
     """Up to `room` lines of a listing; returns how many were drawn."""
     canvas.bottom += 32
     canvas.text(MARGIN, canvas.bottom, listing.title, 15, mono=True, bold=True, room=WIDTH - 2 * MARGIN)
@@ -50,7 +53,7 @@ def _listing(canvas: Canvas, listing: Listing, most: int, room: int) -> int:
     for column, name in enumerate(NUMBERS):
         canvas.text(MARGIN + (column + 1) * COLUMN - 8, canvas.bottom, name, 12, anchor="end", fill=FAINT)
     canvas.bottom += 6
-    texts = {number: listing.text[number - 1] for region in listing.regions(CONTEXT) for number in region}
+    texts = {number: listing.text[number - 1] for region in listing.regions(CONTEXT, kinds) for number in region}
     if not listing.text:  # the file cannot be read
         texts = {number: line.items[0].title for number, line in sorted(listing.lines.items())}
     before = 0
@@ -88,7 +91,11 @@ def _line(canvas: Canvas, number: int, text: str, line: Line | None, most: int) 
 def _numbers(canvas: Canvas, y: float, line: Line) -> None:
     counts = (line.wavefronts, line.ideal, line.excess)
     for column, count in enumerate(counts):
-        shown = ("?" if line.kind == "unknown" else "") if count is None else f"{count:,}"
+        shown = (
+            ("?" if line.kind == "unknown" else "")
+            if count is None
+            else f"{count:,}{'+?' if line.is_partly_known else ''}"
+        )
         bold = column == 2 and bool(count)
         canvas.text(MARGIN + (column + 1) * COLUMN - 8, y + 14.5, shown, SIZE, anchor="end", bold=bold, fill=INK)
 
