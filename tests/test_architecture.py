@@ -28,7 +28,7 @@ RANKS = [
     {"fixes"},
     {"verify", "compiled", "lint"},
     {"report"},
-    {"stills"},
+    {"page", "stills"},
     {"commands"},
     {"cli"},
     {"__main__", "__init__"},

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bankcheck.access import read_access
 from bankcheck.analysis import Analysis, analyze_access
-from bankcheck.commands.common import FORMAT, access_options, picture_options, read_options, write_pictures
+from bankcheck.commands.common import FORMAT, HTML, access_options, picture_options, read_options, write_pictures
 from bankcheck.fixes import Fix, propose
+from bankcheck.options import Options
 
 if TYPE_CHECKING:
     from bankcheck.stills.canvas import Canvas
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 @click.argument("expressions", nargs=-1, required=True, metavar="EXPR...")
 @access_options
 @FORMAT
+@HTML
 @picture_options
 @click.option(
     "--view",
@@ -31,10 +34,11 @@ if TYPE_CHECKING:
 def command(
     expressions: tuple[str, ...],
     output: str,
+    html: Path | None,
     explain: bool,
     check: bool,
-    svg: str | None,
-    png: str | None,
+    svg: Path | None,
+    png: Path | None,
     view: str,
     **access: Any,
 ) -> int:
@@ -49,6 +53,8 @@ def command(
     for expression in expressions:
         analysis = analyze_access(read_access(expression, options))
         results.append((analysis, propose(analysis, options)))
+    if html is not None:
+        _write_html(html, results, options)
     if output == "json":
         from bankcheck.report.analysis_json import to_json
 
@@ -57,6 +63,15 @@ def command(
         _print_text(results, explain)
     write_pictures(svg, png, lambda: _picture(results, view))
     return int(check and not all(is_clean(analysis) for analysis, _ in results))
+
+
+def _write_html(path: Path, results: list[tuple[Analysis, tuple[Fix, ...]]], options: Options) -> None:
+    from bankcheck.page.access import access_views
+    from bankcheck.page.shell import page, write_page
+
+    numbered = enumerate(results)
+    views = [view for key, (analysis, fixes) in numbered for view in access_views(analysis, fixes, options, str(key))]
+    write_page(path, page(", ".join(" ".join(analysis.access.text.split()) for analysis, _ in results), views))
 
 
 def _print_text(results: list[tuple[Analysis, tuple[Fix, ...]]], explain: bool) -> None:

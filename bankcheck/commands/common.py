@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from bankcheck.stills.canvas import Canvas
 
 FORMAT = click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to print.")
+HTML = click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write an interactive page."
+)
 ARCH = click.option("--arch", default="sm_90", metavar="SM", help="Architecture: sm_70 to sm_121.")
 
 
@@ -124,9 +127,10 @@ def tile_options(function: Decorated) -> Decorated:
     return function
 
 
+_FILE = click.Path(path_type=Path, dir_okay=False)
 _PICTURES = (
-    click.option("--svg", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the result into a file."),
-    click.option("--png", type=click.Path(dir_okay=False), metavar="FILE", help="The same as pixels."),
+    click.option("--svg", type=_FILE, metavar="FILE", help="Write a picture."),
+    click.option("--png", type=_FILE, metavar="FILE", help="The same picture as pixels (needs bankcheck[pictures])."),
 )
 
 
@@ -137,7 +141,7 @@ def picture_options(function: Decorated) -> Decorated:
     return function
 
 
-def write_pictures(svg: str | None, png: str | None, draw: Callable[[], Canvas]) -> None:
+def write_pictures(svg: Path | None, png: Path | None, draw: Callable[[], Canvas]) -> None:
     """Write what `draw` draws to the files that were asked for; it is not called for none."""
     if svg is None and png is None:
         return
@@ -150,10 +154,10 @@ def write_pictures(svg: str | None, png: str | None, draw: Callable[[], Canvas])
         write_file(png, to_png(picture))
 
 
-def write_file(path: str, data: bytes) -> None:
+def write_file(path: Path, data: bytes) -> None:
     """Write a file that the user named. Raises `BankcheckError` where that cannot be done."""
     try:
-        Path(path).write_bytes(data)
+        path.write_bytes(data)
     except OSError as problem:
         raise BankcheckError(f"cannot write {path}: {problem.strerror}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,8 +30,8 @@ def command(
     arch: str,
     output: str,
     check: bool,
-    svg: str | None,
-    png: str | None,
+    svg: Path | None,
+    png: Path | None,
     **tile: Any,
 ) -> int:
     """Wavefronts of ldmatrix or stmatrix at every column segment and row block of a tile.

@@ -58,7 +58,7 @@ def command(
     paths: tuple[str, ...], output: str, everything: bool, select: tuple[str, ...], ignore: tuple[str, ...],
     min_excess: int | None, block: tuple[int, ...] | None, define: tuple[str, ...], arch: str | None,
     config_file: str | None, baseline: str | None, baseline_to_write: str | None, stdin_filename: str, jobs: int,
-    exit_zero: bool, compiled: bool, svg: str | None, png: str | None,
+    exit_zero: bool, compiled: bool, svg: Path | None, png: Path | None,
 ) -> int:  # fmt: skip
     """Find bank conflicts in CUDA sources.
 

@@ -51,7 +51,7 @@ _FORMATS = ("text", "json", "github", "sarif")
 def command(
     file: str, kernel: str | None, block: str, grid: str, arguments: tuple[str, ...], smem: int, arch: str, blocks: int,
     nvcc: str | None, sass: bool, form: str, checks: tuple[str, ...], allow_unknown: bool, old: str | None,
-    no_cache: bool, svg: str | None, png: str | None,
+    no_cache: bool, svg: Path | None, png: Path | None,
 ) -> int:  # fmt: skip
     """Count shared-memory wavefronts and global sectors of a compiled kernel, as Nsight Compute would, without a GPU.
 
