@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bankcheck.commands.common import integers, picture_options, write_pictures
+from bankcheck.commands.common import HTML, integers, picture_options, write_pictures
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import arch_note
 from bankcheck.launch import Block
@@ -52,13 +52,14 @@ FORMATS = ("text", "json", "github", "sarif")
 )
 @click.option("--stdin-filename", default="stdin.cu", metavar="PATH", help="What to call standard input.")
 @click.option("--jobs", "-j", type=click.IntRange(0), default=1, help="Processes; 0: one for each core.")
+@HTML
 @picture_options
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 def command(
     paths: tuple[str, ...], output: str, everything: bool, select: tuple[str, ...], ignore: tuple[str, ...],
     min_excess: int | None, block: tuple[int, ...] | None, define: tuple[str, ...], arch: str | None,
     config_file: str | None, baseline: str | None, baseline_to_write: str | None, stdin_filename: str, jobs: int,
-    exit_zero: bool, compiled: bool, svg: Path | None, png: Path | None,
+    exit_zero: bool, compiled: bool, html: Path | None, svg: Path | None, png: Path | None,
 ) -> int:  # fmt: skip
     """Find bank conflicts in CUDA sources.
 
@@ -77,6 +78,8 @@ def command(
         _save(baseline_to_write, results)
     else:
         _print(results, output, everything)
+    if html is not None:
+        _write_html(html, inputs, results)
     write_pictures(svg, png, lambda: _picture(inputs, results))
     for result in results:
         if result.failure:
@@ -137,6 +140,16 @@ def _inputs(paths: tuple[str, ...], stdin_filename: str, config: Config) -> list
     if "-" in paths:
         files.append(Input(stdin_filename, sys.stdin.buffer.read().decode("utf-8", "replace")))
     return files
+
+
+def _write_html(path: Path, inputs: list[Input], results: list[FileResult]) -> None:
+    from bankcheck.page.code import code_view
+    from bankcheck.page.shell import page, write_page
+    from bankcheck.report.lint_text import render
+    from bankcheck.report.style import unstyled
+
+    code = _code(inputs, results)
+    write_page(path, page(code.title, [code_view(code, unstyled(render(results, everything=False, frames=False)))]))
 
 
 def _picture(inputs: list[Input], results: list[FileResult]) -> Canvas:

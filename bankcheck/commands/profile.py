@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bankcheck import __version__
-from bankcheck.commands.common import picture_options, write_pictures
+from bankcheck.commands.common import HTML, picture_options, write_pictures
 from bankcheck.compiled import report
 from bankcheck.compiled.files import profile_file
 from bankcheck.compiled.inputs import Build
@@ -46,12 +46,13 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option("--allow-unknown", is_flag=True, help="Let --check leave out what is unknown.")
 @click.option("--diff", "old", type=click.Path(exists=True, dir_okay=False), metavar="OLD",
               help="Compare with another build of the kernel; exit 1 if excess grew.")  # fmt: skip
+@HTML
 @picture_options
 @click.option("--no-cache", is_flag=True, help="Compile, disassemble and execute again.")
 def command(
     file: str, kernel: str | None, block: str, grid: str, arguments: tuple[str, ...], smem: int, arch: str, blocks: int,
     nvcc: str | None, sass: bool, form: str, checks: tuple[str, ...], allow_unknown: bool, old: str | None,
-    no_cache: bool, svg: Path | None, png: Path | None,
+    no_cache: bool, html: Path | None, svg: Path | None, png: Path | None,
 ) -> int:  # fmt: skip
     """Count shared-memory wavefronts and global sectors of a compiled kernel, as Nsight Compute would, without a GPU.
 
@@ -68,6 +69,8 @@ def command(
         status = int(excess_grew(found))
     else:
         click.echo(_shown(profiles, form, sass))
+    if html is not None:
+        _write_html(html, file, profiles)
     write_pictures(svg, png, lambda: _picture(file, profiles))
     for limit in limits:
         for item in profiles:
@@ -75,6 +78,15 @@ def command(
                 click.echo(message, err=True)
                 status = 1
     return status
+
+
+def _write_html(path: Path, file: str, profiles: list[KernelProfile]) -> None:
+    from bankcheck.page.code import code_view
+    from bankcheck.page.shell import page, write_page
+
+    text = report.text(profiles, _sources(profiles), sass=False, color=False, width=160)
+    code = _code(file, profiles)
+    write_page(path, page(code.title, [code_view(code, text)]))
 
 
 def _picture(file: str, profiles: list[KernelProfile]) -> Canvas:

@@ -27,6 +27,7 @@ _ALWAYS = ("base", "grid")
 ASSETS: dict[str, tuple[str, ...]] = {
     "access": ("count", "layout", "request", "story", "controls", "player", "access_text", "access"),
     "tile": ("count", "layout", "request", "story", "tile"),
+    "code": ("code",),
 }
 """The scripts and styles (`assets/NAME.js`, `assets/NAME.css`) of each kind of view; the last one draws it."""
 

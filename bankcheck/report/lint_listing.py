@@ -13,6 +13,10 @@ from bankcheck.report.listing import Code, Item, Kind, Line, Listing, ordered
 from bankcheck.report.style import plural, unstyled
 
 COLUMNS = ("wavefronts", "ideal", "excess", "n-way")
+UNIT = (
+    "Wavefronts of one request of each access on the line, in its worst case. A question mark: an access of the line "
+    "was not analysed."
+)
 _CONFLICT_CODES = ("BC1", "BC2")
 
 
@@ -33,13 +37,8 @@ def lint_code(results: Sequence[FileResult], texts: Mapping[str, str]) -> Code:
     ]
     paths = [result.path for result in results]
     title = paths[0] if len(paths) == 1 else plural(len(paths), "file")
-    return Code(
-        f"lint: {title}",
-        unstyled(summary_line(results)),
-        COLUMNS,
-        ordered(listings),
-        tuple(out for out in left_out if out[1]),
-    )
+    shown = tuple(out for out in left_out if out[1])
+    return Code(f"lint: {title}", unstyled(summary_line(results)), UNIT, COLUMNS, False, ordered(listings), shown)
 
 
 def _listing(result: FileResult, text: str) -> Listing:

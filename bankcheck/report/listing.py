@@ -96,8 +96,12 @@ class Code:
 
     title: str
     summary: str
+    unit: str
+    """What the counts of a line are counts of."""
     columns: tuple[str, ...]
     """Names of the counts, as in `Item.counts`."""
+    every_line: bool
+    """Whether lines without excess are worth a row of a table too."""
     listings: tuple[Listing, ...]
     """Most excess first."""
     left_out: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -12,6 +12,10 @@ from bankcheck.report.listing import Code, Item, Kind, Line, Listing, ordered
 from bankcheck.report.style import plural
 
 COLUMNS = ("requests", "wavefronts", "ideal", "excess", "n-way", "sectors", "ideal sectors")
+UNIT = (
+    "Requests of whole warps, shared-memory wavefronts and 32-byte sectors of global memory, summed over the "
+    "blocks that were run. A question mark: an instruction of the line was not counted."
+)
 _FIELDS = {
     "requests": "execs", "wavefronts": "shared_wavefronts", "ideal": "shared_ideal", "sectors": "global_sectors",
     "ideal sectors": "global_ideal",
@@ -27,7 +31,7 @@ def profile_code(name: str, profiles: Sequence[KernelProfile], sources: Mapping[
     summary = "; ".join(f"{split_signature(p.kernel)[0]}: {totals(p)[0].strip()}" for p in profiles[:3])
     if len(profiles) > 3:
         summary += f"; and {len(profiles) - 3} more kernels"
-    return Code(f"profile: {name}", summary, COLUMNS, ordered(listings), left_out)
+    return Code(f"profile: {name}", summary, UNIT, COLUMNS, True, ordered(listings), left_out)
 
 
 def _listings(profile: KernelProfile, sources: Mapping[str, Sequence[str]]) -> Iterator[Listing]:
