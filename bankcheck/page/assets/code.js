@@ -13,7 +13,8 @@ VIEWS.code = (root, data) => {
   const key = `code${(codeViews += 1)}`;
   const entries = data.listings.flatMap((listing, at) =>
     Object.entries(listing.lines).flatMap(([line, [, , , , items]]) =>
-      items.map((item, position) => ({ listing, at, line: Number(line), item, id: `${key}-${at}-${line}-${position}` }))));
+      items.map((item, position) =>
+        ({ listing, line: Number(line), item, id: `${key}-${at}-${line}-${position}` }))));
   const listed = entries.filter(({ item }) => data.everyLine || item[0] !== "clean");
   const files = data.listings.map((listing, at) => drawListing(listing, `${key}-${at}`, data));
 
@@ -90,7 +91,8 @@ function drawTable(entries, columns) {
   const table = make("table", { class: "findings" },
     make("caption", { class: "hidden-text" }, "Everything found; the headings sort"),
     make("thead", {}, make("tr", {}, heads)), body);
-  return make("div", { class: "scroller findings-box", tabindex: "0", role: "region", "aria-label": "Findings" }, table);
+  const box = { class: "scroller findings-box", tabindex: "0", role: "region", "aria-label": "Findings" };
+  return make("div", box, table);
 }
 
 function drawRow({ listing, line, item, id }, columns) {
@@ -98,7 +100,8 @@ function drawRow({ listing, line, item, id }, columns) {
   const name = `${listing.title}:${line}`;
   return make("tr", { id: `row-${id}`, class: `is-${kind}` },
     make("th", { scope: "row" }, make("a", { href: `#${id}`, title: name }, shortened(listing.title, line))),
-    counts.map((count, at) => make("td", { class: `count of-${columns[at]}` }, kind === "unknown" && count === null ? "?" : number(count))),
+    counts.map((count, at) => make("td", { class: `count of-${columns[at]}` },
+      kind === "unknown" && count === null ? "?" : number(count))),
     make("td", { class: "what" }, badge(kind), title));
 }
 
@@ -145,7 +148,8 @@ function drawSource(listing, id, data) {
   }
   const table = make("table", { class: "source" },
     make("caption", { class: "hidden-text" }, `${listing.title}, with the counts of each line`),
-    make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col", class: `of-${head}` }, head)))), body);
+    make("thead", {}, make("tr", {},
+      heads.map((head) => make("th", { scope: "col", class: `of-${head}` }, head)))), body);
   return make("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": `Source of ${listing.title}` },
     table);
 }
