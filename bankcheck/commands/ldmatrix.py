@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bankcheck.commands.common import ARCH, FORMAT, integers, picture_options, tile_options, write_pictures
+from bankcheck.commands.common import ARCH, FORMAT, HTML, integers, picture_options, tile_options, write_pictures
 from bankcheck.matrix.model import MatrixReport, ldmatrix
 from bankcheck.report.ldmatrix import to_json, to_text
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--compare", is_flag=True, help="Plain, padded and swizzled layouts side by side.")
 @ARCH
 @FORMAT
+@HTML
 @picture_options
 @click.option("--check", is_flag=True, help="Exit 1 on excess wavefronts or a swizzle that leaves the tile.")
 def command(
@@ -29,6 +30,7 @@ def command(
     compare: bool,
     arch: str,
     output: str,
+    html: Path | None,
     check: bool,
     svg: Path | None,
     png: Path | None,
@@ -48,6 +50,11 @@ def command(
     report = ldmatrix(pad=laid_out, arch=arch, **tile)
     detail = report.at(*at) if at is not None else None
     variants = report.compare(pad) if compare else None
+    if html is not None:
+        from bankcheck.page.matrix import ldmatrix_views
+        from bankcheck.page.shell import page, write_page
+
+        write_page(html, page(f"{report.instruction} on {report.tile.declaration}", ldmatrix_views(report)))
     click.echo((to_json if output == "json" else to_text)(report, detail, variants))
     write_pictures(svg, png, lambda: _picture(report, at))
     return int(check and not report.is_clean)

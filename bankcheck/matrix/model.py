@@ -152,8 +152,11 @@ class MatrixReport:
     @property
     def fixes(self) -> tuple[Variant, ...]:
         """Layouts without conflicts, counted; empty if this one has none or nothing that was tried helps."""
-        if not self.excess:
-            return ()
+        return self.without_conflicts if self.excess else ()
+
+    @property
+    def without_conflicts(self) -> tuple[Variant, ...]:
+        """A swizzle and a padding without conflicts, counted; empty if nothing that was tried is."""
         found = [self._free_swizzle(), self._free_pad()]
         return tuple(variant for variant in found if variant is not None)
 

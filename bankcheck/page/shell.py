@@ -24,7 +24,11 @@ from bankcheck import __version__
 from bankcheck.errors import BankcheckError
 
 _ALWAYS = ("base", "grid")
+_PICTURE = ("picture", "count", "layout", "request", "story")
 ASSETS: dict[str, tuple[str, ...]] = {
+    "access": (*_PICTURE, "controls", "player", "access_text", "access"),
+    "ldmatrix": (*_PICTURE, "controls", "access_text", "ldmatrix"),
+    "tile": (*_PICTURE, "tile"),
     "access": ("count", "layout", "request", "story", "controls", "player", "access_text", "access"),
     "tile": ("count", "layout", "request", "story", "tile"),
     "code": ("code",),

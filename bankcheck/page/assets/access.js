@@ -64,7 +64,8 @@ VIEWS.access = (root, data) => {
 
   // For the tile view of the same access.
   function tell() {
-    document.dispatchEvent(new CustomEvent("layout", { detail: { data, choice, layout } }));
+    const { places = [] } = lanesAt(data, choice, layout);
+    document.dispatchEvent(new CustomEvent("layout", { detail: { key: data.key, layout, base: choice.base, places } }));
   }
 
   function drawStory() {

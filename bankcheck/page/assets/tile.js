@@ -1,7 +1,7 @@
 // The tile view: the logical tile coloured by physical bank, and the memory it lies in, before and after a change.
 //
-// data: { key, array, hardware, before, after, base }. An access view with the same key on the page says what its lanes
-// ask for and which layout is chosen; without one the view shows `before` and `after` as they are.
+// data: { key, array, hardware, before, after, bytesPerLane }. A view with the same key on the page says, in "layout"
+// events, what its lanes ask for and which layout is chosen; without one, `before` and `after` are shown as they are.
 
 const MOST_ROWS = 32;
 const MOST_CELLS = 64;
@@ -13,11 +13,10 @@ VIEWS.tile = (root, data) => {
   const panels = make("div", { class: "panels" });
   root.append(summary, panels, detail);
   let shown = [];
-  draw(data.before, data.after, data.base ?? 0, []);
+  draw(data.before, data.after, 0, []);
   document.addEventListener("layout", ({ detail: told }) => {
-    if (told.data.key !== data.key) return;
-    const after = sameLayout(told.layout, data.before) ? data.after : told.layout;
-    draw(data.before, after, told.choice.base, lanesAt(told.data, told.choice, PLAIN).places ?? []);
+    if (told.key !== data.key) return;
+    draw(data.before, sameLayout(told.layout, data.before) ? data.after : told.layout, told.base, told.places);
   });
 
   function draw(before, after, base, places) {
