@@ -155,9 +155,10 @@ def write_pictures(svg: Path | None, png: Path | None, draw: Callable[[], Canvas
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file that the user named. Raises `BankcheckError` where that cannot be done."""
+    """Write a file that the user named, and say so on stderr. Raises `BankcheckError` where that cannot be done."""
     try:
         path.write_bytes(data)
+        click.echo(f"wrote {path}", err=True)
     except OSError as problem:
         raise BankcheckError(f"cannot write {path}: {problem.strerror}") from None
 

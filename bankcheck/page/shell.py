@@ -29,8 +29,6 @@ ASSETS: dict[str, tuple[str, ...]] = {
     "access": (*_PICTURE, "controls", "player", "access_text", "access"),
     "ldmatrix": (*_PICTURE, "controls", "access_text", "ldmatrix"),
     "tile": (*_PICTURE, "tile"),
-    "access": ("count", "layout", "request", "story", "controls", "player", "access_text", "access"),
-    "tile": ("count", "layout", "request", "story", "tile"),
     "code": ("code",),
 }
 """The scripts and styles (`assets/NAME.js`, `assets/NAME.css`) of each kind of view; the last one draws it."""

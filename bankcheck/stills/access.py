@@ -53,9 +53,9 @@ def draw_analyses(results: Sequence[tuple[Analysis, tuple[Fix, ...]]]) -> Canvas
     title = "; ".join(" ".join(analysis.access.text.split()) for analysis, _ in results)
     wide = any(fixes for _, fixes in results)
     canvas = Canvas(WIDTH if wide else 2 * MARGIN + PANEL_WIDTH + 200, f"Memory traffic of {title}")
-    for analysis, fixes in results:
+    for position, (analysis, fixes) in enumerate(results):
+        canvas.bottom += 2 * MARGIN if position else 0
         _draw(canvas, analysis, fixes)
-        canvas.bottom += MARGIN
     return canvas
 
 

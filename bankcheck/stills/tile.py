@@ -54,14 +54,14 @@ def draw_tiles(results: Sequence[tuple[Analysis, tuple[Fix, ...]]]) -> Canvas:
     title = "; ".join(analysis.access.array.name for analysis, _ in results)
     more = PANEL_WIDTH + GAP if any(fixes for _, fixes in results) else 160
     canvas = Canvas(2 * MARGIN + PANEL_WIDTH + more, f"Banks of the elements of {title}")
-    for analysis, fixes in results:
+    for number, (analysis, fixes) in enumerate(results):
+        canvas.bottom += 2 * MARGIN if number else 0
         draw_head(canvas, analysis)
         top = canvas.bottom
         for position, side in enumerate(sides_of(analysis, fixes)):
             left = MARGIN + position * (PANEL_WIDTH + GAP)
             canvas.bottom = max(canvas.bottom, _panel(canvas, left, top, side))
         _legend(canvas, analysis)
-        canvas.bottom += MARGIN
     return canvas
 
 
