@@ -74,8 +74,6 @@ def test_pictures_are_whole_and_accessible(name: str, draw: Draw) -> None:
 def test_the_access_picture_shows_who_wants_which_word(
     name: str, draw: Draw, bankcheck: Callable[..., Finished]
 ) -> None:
-    import json
-
     arguments = shlex.split(ACCESSES[name])
     picture = draw("analyze", *arguments)
     shown = {
