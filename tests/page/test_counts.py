@@ -79,7 +79,9 @@ def test_random_requests_of_every_rule_are_counted_alike(scripts: Run) -> None:
     requests: list[tuple[str, list[int | None]]] = []
     for name, rule in RULES.items():
         for spread in (2, 8, 40, 300):
-            lanes: list[int | None] = [rule.bytes_per_lane * chosen.randrange(-spread, spread) for _ in range(WARP_LANES)]
+            lanes: list[int | None] = [
+                rule.bytes_per_lane * chosen.randrange(-spread, spread) for _ in range(WARP_LANES)
+            ]
             requests.append((name, lanes))
             requests.append((name, [at if chosen.random() < 0.7 else None for at in lanes]))
             requests.append((name, [at for at in lanes[::2] for _ in range(2)]))

@@ -29,7 +29,7 @@ VIEWS.code = (root, data) => {
     (target.querySelector("summary, a") ?? target).focus({ preventScroll: true });
   }
   root.addEventListener("click", (event) => {
-    const link = event.target.closest("a[href^='#code']");
+    const link = event.target.closest("a[href^='#']");
     if (!link) return;
     event.preventDefault();
     go(link.getAttribute("href").slice(1));
