@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "--view",
     type=click.Choice(["access", "tile"]),
     default="access",
-    help="What to draw: lanes and banks, or the array by bank.",
+    help="What the picture shows: lanes and banks, or the array.",
 )
 @click.option("--explain", is_flag=True, help="Show the derivation step by step.")
 @click.option("--check", is_flag=True, help="Exit with 1 unless every access is at its ideal for all values.")

@@ -130,7 +130,7 @@ def tile_options(function: Decorated) -> Decorated:
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _PICTURES = (
     click.option("--svg", type=_FILE, metavar="FILE", help="Write a picture."),
-    click.option("--png", type=_FILE, metavar="FILE", help="The same picture as pixels (needs bankcheck[pictures])."),
+    click.option("--png", type=_FILE, metavar="FILE", help="The same as pixels."),
 )
 
 
