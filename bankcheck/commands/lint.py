@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -165,7 +166,8 @@ def _code(inputs: list[Input], results: list[FileResult]) -> Code:
     texts = {}
     for item, result in zip(inputs, results, strict=True):
         if result.findings or result.rows:
-            texts[result.path] = item.text if item.text is not None else read_text(item.path)
+            with suppress(BankcheckError, OSError):  # gone since it was checked: its lines are shown without text
+                texts[result.path] = item.text if item.text is not None else read_text(item.path)
     return lint_code(results, texts)
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from bankcheck.report.listing import Code
     from bankcheck.stills.canvas import Canvas
 
+_SOURCES = frozenset(
+    (".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".ptx", ".py")
+)
 _FORMATS = ("text", "json", "github", "sarif")
 
 
@@ -114,12 +117,15 @@ def _shown(profiles: list[KernelProfile], form: str, sass: bool) -> str:
 
 
 def _sources(profiles: list[KernelProfile]) -> dict[str, list[str]]:
-    """The source files that the profiles name, where they can be read."""
+    """The source files that the profiles name, where they can be read.
+
+    A binary can name any file: what does not look like source is left alone, since a report may be passed on.
+    """
     found: dict[str, list[str]] = {}
     for name in {row.source_file for item in profiles for row in item.instructions if row.source_file}:
         path = Path(name)
         try:
-            if path.is_file() and path.stat().st_size < 16 << 20:
+            if path.suffix.lower() in _SOURCES and path.is_file() and path.stat().st_size < 16 << 20:
                 found[name] = path.read_text(errors="replace").splitlines()
         except OSError:
             continue

@@ -51,6 +51,9 @@ class Grid:
 
 def draw_tiles(results: Sequence[tuple[Analysis, tuple[Fix, ...]]]) -> Canvas:
     """The arrays of all expressions of a command, one below the other. Raises `BankcheckError` for one without rows."""
+    for analysis, _ in results:
+        if analysis.access.space != "shared":
+            raise BankcheckError("--view tile shows the banks of shared memory; global memory has none")
     title = "; ".join(analysis.access.array.name for analysis, _ in results)
     more = PANEL_WIDTH + GAP if any(fixes for _, fixes in results) else 160
     canvas = Canvas(2 * MARGIN + PANEL_WIDTH + more, f"Banks of the elements of {title}")

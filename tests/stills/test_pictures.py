@@ -189,6 +189,8 @@ def test_the_tile_picture_says_what_it_leaves_out(draw: Draw) -> None:
 def test_a_tile_needs_rows(bankcheck: Callable[..., Finished], tmp_path: Path) -> None:
     done = bankcheck("analyze", "s[tx]", "--view", "tile", "--svg", str(tmp_path / "x.svg"))
     assert done.code == 2 and "has no rows" in done.err and not (tmp_path / "x.svg").exists()
+    done = bankcheck("analyze", "t[tx][ty]", "--view", "tile", "--space", "global", "--svg", str(tmp_path / "x.svg"))
+    assert done.code == 2 and "global memory has none" in done.err
 
 
 MATRICES = {
