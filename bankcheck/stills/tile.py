@@ -14,24 +14,15 @@ from bankcheck.analysis import Analysis
 from bankcheck.ctype import ArrayType, Type, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.fixes import Fix
-from bankcheck.hardware import BANKS, WORD_BYTES
 from bankcheck.report.analysis_text import sample_text
-from bankcheck.report.style import plural
 from bankcheck.stills.access import Side, draw_head, draw_heading, sides_of
 from bankcheck.stills.canvas import MARGIN, Canvas
-from bankcheck.stills.palette import BAD, FAINT, INK, bank_color, faded, ink_on
-
-CELL = 17
-ROW = 14
-LABELS = 40
-GAP = 36
-MOST = 32
-"""Rows, and cells in a row, that are drawn."""
-PANEL_WIDTH = LABELS + CELL * MOST
+from bankcheck.stills.palette import FAINT
+from bankcheck.stills.tile_grid import GAP, LABELS, PANEL_WIDTH, Tile, draw_bank_legend, draw_tile
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class _Array:
     """An array in memory: its dimensions, and the bytes from one step to the next in each of them."""
 
     dimensions: tuple[int, ...]
@@ -70,44 +61,13 @@ def draw_tiles(results: Sequence[tuple[Analysis, tuple[Fix, ...]]]) -> Canvas:
 
 def _panel(canvas: Canvas, left: float, top: float, side: Side) -> float:
     """One layout; returns where it ends."""
-    grid = _grid(side.analysis.access.array.ctype, side.analysis.access.array.name)
-    together = max(1, WORD_BYTES // grid.element_bytes)
-    rows, cells = min(grid.rows, MOST), min(-(grid.columns // -together), MOST)
-    x, y = left + LABELS, draw_heading(canvas, left, top, side, PANEL_WIDTH)
-    canvas.text(x - 6, y, "column", 9, anchor="end", fill=FAINT)
-    for cell in range(0, cells, 2):
-        canvas.text(x + (cell + 0.5) * CELL, y, str(cell * together), 9, anchor="middle", fill=FAINT)
-    y += 6
-    wanted = _wanted(side.analysis)
-    with canvas.labels(8.5, FAINT):
-        for row in range(rows):
-            name = f"row {row}" if not row else str(row)
-            canvas.text(x - 5, y + row * ROW + 10.5, name, 8.5, anchor="end", fill=FAINT)
-            for cell in range(cells):
-                word = _stored(side.analysis, grid, row, cell * together) // WORD_BYTES
-                _cell(canvas, x + cell * CELL, y + row * ROW, word, wanted)
-    y += rows * ROW + 16
-    banks = {word % BANKS for word in wanted}
-    canvas.text(x, y, f"framed: {plural(len(wanted), 'word')} that one request asks for, in "
-                f"{plural(len(banks), 'bank')}", 12)  # fmt: skip
-    left_out = [f"{grid.rows - rows} more rows"] * (grid.rows > rows)
-    left_out += [f"{grid.columns - cells * together} more columns"] * (grid.columns > cells * together)
-    if left_out:
-        y += 17
-        canvas.text(x, y, f"not drawn: {' and '.join(left_out)}", 12, fill=BAD)
-    return y
-
-
-def _cell(canvas: Canvas, x: float, y: float, word: int, wanted: set[int]) -> None:
-    """One element (or the elements that share a word), pale unless the request asks for it."""
-    fill = bank_color(word)
-    if word in wanted:
-        canvas.rect(x + 0.75, y + 0.75, CELL - 1.5, ROW - 1.5, fill, stroke=INK)
-        ink = ink_on(fill)
-    else:
-        canvas.rect(x, y, CELL, ROW, faded(fill))
-        ink = FAINT
-    canvas.text(x + CELL / 2, y + 10.3, str(word % BANKS), 8.5, anchor="middle", fill=ink, bold=word in wanted)
+    analysis = side.analysis
+    array = _array(analysis.access.array.ctype, analysis.access.array.name)
+    tile = Tile(
+        array.rows, array.columns, array.element_bytes, lambda row, column: _stored(analysis, array, row, column)
+    )
+    y = draw_heading(canvas, left, top, side, PANEL_WIDTH)
+    return draw_tile(canvas, left, y, tile, _wanted(analysis))
 
 
 def _wanted(analysis: Analysis) -> set[int]:
@@ -116,7 +76,7 @@ def _wanted(analysis: Analysis) -> set[int]:
     return {word for group in getattr(traffic, "groups", ()) for words in group.banks.values() for word in words}
 
 
-def _grid(ctype: Type, name: str) -> Grid:
+def _array(ctype: Type, name: str) -> _Array:
     dimensions, steps = [], []
     while isinstance(ctype, ArrayType):
         dimensions.append(ctype.length)
@@ -124,32 +84,26 @@ def _grid(ctype: Type, name: str) -> Grid:
         ctype = ctype.element
     if len(dimensions) < 2 or not all(dimensions):
         raise BankcheckError(f"--view tile draws rows and columns, but {name} has no rows: give --shape ROWS,COLUMNS")
-    return Grid(tuple(dimensions), tuple(steps), size_of(ctype))
+    return _Array(tuple(dimensions), tuple(steps), size_of(ctype))
 
 
-def _stored(analysis: Analysis, grid: Grid, row: int, column: int) -> int:
+def _stored(analysis: Analysis, array: _Array, row: int, column: int) -> int:
     """The byte address of an element in the shown case."""
     access = analysis.access
     indices = [column]
-    for size in reversed(grid.dimensions[:-1]):
+    for size in reversed(array.dimensions[:-1]):
         row, index = divmod(row, size)
         indices.insert(0, index)
     if access.array.xor_columns:
         indices[-1] ^= indices[-2]
-    offset = sum(index * step for index, step in zip(indices, grid.steps_bytes, strict=True))
+    offset = sum(index * step for index, step in zip(indices, array.steps_bytes, strict=True))
     base = analysis.worst.values.get(access.base, 0)
     return base + (access.swizzle(offset) if access.swizzle else offset)
 
 
 def _legend(canvas: Canvas, analysis: Analysis) -> None:
-    x, y = MARGIN + LABELS, canvas.bottom + 24
-    for bank in range(BANKS):
-        fill = bank_color(bank)
-        canvas.rect(x + bank * CELL, y - 11, CELL, ROW, fill)
-        canvas.text(x + (bank + 0.5) * CELL, y - 0.7, str(bank), 8.5, anchor="middle", fill=ink_on(fill))
-    canvas.bottom = y
-    canvas.paragraph(x, "the bank that stores the element: byte address / 4 mod 32", room=BANKS * CELL)
-    room = canvas.width - 2 * MARGIN - LABELS
+    draw_bank_legend(canvas)
+    x, room = MARGIN + LABELS, canvas.width - 2 * MARGIN - LABELS
     canvas.paragraph(x, f"shown: {sample_text(analysis)}", fill=FAINT, room=room)
     for text in analysis.assumptions:
         canvas.paragraph(x, f"assumed: {text}", fill=FAINT, room=room)
