@@ -27,6 +27,7 @@ RANKS = [
     {"analysis"},
     {"fixes"},
     {"verify", "compiled", "lint"},
+    {"solve"},
     {"report"},
     {"page", "stills"},
     {"commands"},

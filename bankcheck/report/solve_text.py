@@ -1,0 +1,113 @@
+"""A solution as text: the verdict, the layouts and the accesses as tables, then the code."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from bankcheck.report.style import bad, faint, good, plural, strong
+from bankcheck.solve import emit
+from bankcheck.solve.solution import Ranked, Solution
+
+WIDTH = 100
+MAX_NAME = 66
+
+
+def report(solution: Solution) -> Iterator[str]:
+    """The lines of the report, styled; a plain stream strips the styles."""
+    tile, best = solution.problem.tile, solution.best
+    yield f"{strong(_plain(solution))}, {tile.size_bytes:,} bytes: {emit.title(best.layout, tile)}"
+    yield from _wrapped("", [solution.statement], good if solution.solved else bad)
+    yield ""
+    yield from _layouts(solution)
+    yield ""
+    yield from _accesses(solution)
+    yield ""
+    yield from _why_not(solution)
+    if not solution.nothing_to_do:
+        yield from _code(solution)
+    yield from _wrapped("assumed: ", solution.problem.assumptions, faint)
+
+
+def unsolvable(problem_accesses: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """A line for every access that no layout can help."""
+    for name, reason in problem_accesses:
+        yield from _wrapped("not solved for: ", [f"{name}: {reason}"], bad)
+
+
+def _plain(solution: Solution) -> str:
+    tile = solution.problem.tile
+    return f"{tile.type_name} {tile.name}{''.join(f'[{length}]' for length in tile.shape)}"
+
+
+def _layouts(solution: Solution) -> Iterator[str]:
+    tile = solution.problem.tile
+    rows = list(solution.ranked)
+    titles = [emit.title(row.layout, tile) for row in rows]
+    width = max(map(len, [*titles, "layout"]))
+    passes = any(row.cost[1] for row in rows)
+    yield f"{'layout':<{width}}  wavefronts  excess  {'passes  ' if passes else ''}  bytes  operations"
+    for name, row in zip(titles, rows, strict=True):
+        yield f"{name:<{width}}  {_counts(row, passes)}  {_bytes(row):>7}  {row.operations:>10}"
+    if solution.fault:
+        yield f"{'unchanged':<{width}}  faults: {solution.fault}"
+
+
+def _counts(row: Ranked, passes: bool) -> str:
+    excess, row_passes = row.cost
+    styled = (bad if excess else good)(f"{excess:>6,}")
+    return f"{row.wavefronts:>10,}  {styled}" + (f"  {row_passes:>6,}" if passes else "")
+
+
+def _bytes(row: Ranked) -> str:
+    return f"+{row.added_bytes:,}" if row.added_bytes else f"{row.storage_bytes:,}"
+
+
+def _accesses(solution: Solution) -> Iterator[str]:
+    names = [textwrap.shorten(access.name, MAX_NAME, placeholder=" ...") for access in solution.problem.accesses]
+    width = max(map(len, [*names, "access"]))
+    yield f"{'access':<{width}}  {'now':>8}  {'then':>8}  {'ideal':>8}"
+    before = solution.before.counts if solution.before else [None] * len(names)
+    for name, old, new in zip(names, before, solution.best.counts, strict=True):
+        now = f"{old.wavefronts:,}" if old else "faults"
+        styled = (bad if new.excess else good)(f"{new.wavefronts:>8,}")
+        yield f"{name:<{width}}  {now:>8}  {styled}  {new.ideal:>8,}"
+
+
+def _why_not(solution: Solution) -> Iterator[str]:
+    """What keeps accesses from their ideal; a blank line after it."""
+    lines: list[str] = []
+    for access, excess in solution.by_need:
+        why = "lanes meet at one place" if access.rule.counts == "lanes" else "its service groups are not full"
+        lines += [f"{access.name}: {plural(excess, 'excess wavefront')} in any layout: {why}"]
+    for blocked in solution.blocked:
+        alone = emit.title(blocked.alone.layout, solution.problem.tile)
+        kept = f"{blocked.count.access.name}: keeps {plural(blocked.count.excess, 'excess wavefront')}"
+        if blocked.solvable_alone:
+            lines.append(f"{kept}; alone it would reach its ideal with {alone}, not together with the others")
+        else:
+            lines.append(f"{kept}; alone too, at best {blocked.alone.cost[0]} with {alone}")
+    yield from _wrapped("", lines, str)
+    yield from unsolvable(solution.problem.unsolvable)
+    if lines or solution.problem.unsolvable:
+        yield ""
+
+
+def _code(solution: Solution) -> Iterator[str]:
+    layout, tile = solution.best.layout, solution.problem.tile
+    yield emit.cuda(layout, tile)
+    yield ""
+    yield f"CuTe: {emit.cute(layout, tile) or 'has no form for it'}"
+    mode = emit.tma_mode(layout, tile)
+    if mode:
+        yield f"TMA: CU_TENSOR_MAP_SWIZZLE_{mode}, boxes of {mode[:-1]}-byte rows, the tile at a multiple of 1024 bytes"
+    yield ""
+    yield emit.python(layout, tile)
+    yield ""
+
+
+def _wrapped(label: str, items: Sequence[str], style: object) -> Iterator[str]:
+    assert callable(style)
+    for item in items:
+        for line in textwrap.wrap(label + item, WIDTH, subsequent_indent="  "):
+            yield style(line)
