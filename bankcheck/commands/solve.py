@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from bankcheck.commands.common import FORMAT, integers
+from bankcheck.commands.common import FORMAT, integers, picture_options, write_pictures
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import ROW_BYTES
 from bankcheck.launch import Block
@@ -18,6 +19,9 @@ from bankcheck.solve.search import solve
 from bankcheck.solve.solution import Solution
 from bankcheck.solve.spec import read_problem
 from bankcheck.solve.specfile import Spec, read_size, read_spec
+
+if TYPE_CHECKING:
+    from bankcheck.stills.canvas import Canvas
 
 
 @click.command("solve")
@@ -33,6 +37,7 @@ from bankcheck.solve.specfile import Spec, read_size, read_spec
 @click.option("--keep-rows-contiguous", type=int, metavar="N", help="Aligned runs of N bytes of a row stay together.")
 @click.option("--emit", type=click.Choice(LANGUAGES), help="Print only the code, in this language.")
 @FORMAT
+@picture_options
 def command(
     file: Path | None,
     decl: str | None,
@@ -44,6 +49,8 @@ def command(
     keep_rows_contiguous: int | None,
     emit: str | None,
     output: str,
+    svg: Path | None,
+    png: Path | None,
 ) -> int:
     """Find the layout that makes every access of a tile conflict-free.
 
@@ -64,6 +71,7 @@ def command(
     limits = Limits(spec.max_bytes, spec.forbid, _power(spec.keep_bytes or 1))
     solution = solve(problem, limits) if problem.accesses else None
     _print(problem, solution, emit, output)
+    write_pictures(svg, png, lambda: _picture(problem, solution))
     return int(solution is None or not solution.solved or bool(problem.unsolvable))
 
 
@@ -89,6 +97,14 @@ def _power(keep_bytes: int) -> int:
     if not 1 <= keep_bytes <= ROW_BYTES or keep_bytes & (keep_bytes - 1):
         raise BankcheckError(f"--keep-rows-contiguous takes a power of two up to {ROW_BYTES}, not {keep_bytes}")
     return keep_bytes
+
+
+def _picture(problem: Problem, solution: Solution | None) -> Canvas:
+    from bankcheck.stills.solution import draw_solution
+
+    if solution is None:
+        raise BankcheckError(f"there is nothing to draw: no layout helps any access of {problem.tile.name}")
+    return draw_solution(solution)
 
 
 def _print(problem: Problem, solution: Solution | None, language: str | None, output: str) -> None:

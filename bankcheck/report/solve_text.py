@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from bankcheck.report.style import bad, faint, good, plural, strong
 from bankcheck.solve import emit
+from bankcheck.solve.problem import Tile
 from bankcheck.solve.solution import Ranked, Solution
 
 WIDTH = 100
@@ -16,7 +17,7 @@ MAX_NAME = 66
 def report(solution: Solution) -> Iterator[str]:
     """The lines of the report, styled; a plain stream strips the styles."""
     tile, best = solution.problem.tile, solution.best
-    yield f"{strong(_plain(solution))}, {tile.size_bytes:,} bytes: {emit.title(best.layout, tile)}"
+    yield f"{strong(declared(tile))}, {tile.size_bytes:,} bytes: {emit.title(best.layout, tile)}"
     yield from _wrapped("", [solution.statement], good if solution.solved else bad)
     yield ""
     yield from _layouts(solution)
@@ -35,8 +36,8 @@ def unsolvable(problem_accesses: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield from _wrapped("not solved for: ", [f"{name}: {reason}"], bad)
 
 
-def _plain(solution: Solution) -> str:
-    tile = solution.problem.tile
+def declared(tile: Tile) -> str:
+    """The array as it was declared."""
     return f"{tile.type_name} {tile.name}{''.join(f'[{length}]' for length in tile.shape)}"
 
 

@@ -33,7 +33,7 @@ MAX_CASES = 8
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two panels."""
+    """One of the two panels: a layout and what it costs."""
 
     heading: str
     code: str
@@ -46,6 +46,11 @@ class Side:
         if case.wavefronts is None:
             return "no count"
         return ("" if case.exact else "at most ") + plural(case.wavefronts, _unit(self.analysis))
+
+    def draw_heading(self, canvas: Canvas, left: float, top: float, width: float) -> float:
+        """Draw what the panel shows and what it costs; returns where its picture starts."""
+        good = self.analysis.excess == 0
+        return draw_heading(canvas, left, top, self.heading, self.code, self.cost, good, width)
 
 
 def draw_analyses(results: Sequence[tuple[Analysis, tuple[Fix, ...]]]) -> Canvas:
@@ -101,19 +106,20 @@ def draw_head(canvas: Canvas, analysis: Analysis) -> None:
     canvas.bottom += 22
 
 
-def draw_heading(canvas: Canvas, left: float, top: float, side: Side, width: float) -> float:
+def draw_heading(
+    canvas: Canvas, left: float, top: float, heading: str, code: str, cost: str, good: bool, width: float
+) -> float:
     """What a panel shows and what it costs; returns where its picture starts."""
-    canvas.text(left, top + 14, side.heading, 14, fill=FAINT, room=width)
-    canvas.text(left, top + 36, side.code, 15, mono=True, room=width - 170)
-    good = side.analysis.excess == 0
-    canvas.text(left + width, top + 36, side.cost, 22, bold=True, anchor="end", fill=GOOD if good else BAD)
-    canvas.describe(f"{side.heading}, {side.code}: {side.cost}.")
+    canvas.text(left, top + 14, heading, 14, fill=FAINT, room=width)
+    canvas.text(left, top + 36, code, 15, mono=True, room=width - 170)
+    canvas.text(left + width, top + 36, cost, 22, bold=True, anchor="end", fill=GOOD if good else BAD)
+    canvas.describe(f"{heading}, {code}: {cost}.")
     return top + 62
 
 
 def _panel(canvas: Canvas, left: float, top: float, side: Side, tallest: int) -> float:
     """One layout; returns where it ends."""
-    traffic, y = side.analysis.worst.traffic, draw_heading(canvas, left, top, side, PANEL_WIDTH)
+    traffic, y = side.analysis.worst.traffic, side.draw_heading(canvas, left, top, PANEL_WIDTH)
     if isinstance(traffic, Traffic):
         return _banks(canvas, left, y, traffic, tallest)
     assert isinstance(traffic, Sectors)

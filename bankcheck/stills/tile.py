@@ -15,7 +15,7 @@ from bankcheck.ctype import ArrayType, Type, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.fixes import Fix
 from bankcheck.report.analysis_text import sample_text
-from bankcheck.stills.access import Side, draw_head, draw_heading, sides_of
+from bankcheck.stills.access import Side, draw_head, sides_of
 from bankcheck.stills.canvas import MARGIN, Canvas
 from bankcheck.stills.palette import FAINT
 from bankcheck.stills.tile_grid import GAP, LABELS, PANEL_WIDTH, Tile, draw_bank_legend, draw_tile
@@ -66,7 +66,7 @@ def _panel(canvas: Canvas, left: float, top: float, side: Side) -> float:
     tile = Tile(
         array.rows, array.columns, array.element_bytes, lambda row, column: _stored(analysis, array, row, column)
     )
-    y = draw_heading(canvas, left, top, side, PANEL_WIDTH)
+    y = side.draw_heading(canvas, left, top, PANEL_WIDTH)
     return draw_tile(canvas, left, y, tile, _wanted(analysis))
 
 

@@ -235,6 +235,31 @@ def test_the_ldmatrix_picture_says_who_receives_a_row(draw: Draw) -> None:
     assert "lane 5: row 5, byte 736" in draw("ldmatrix", "--swizzle", "3,3,3", "--at", "5,3").words
 
 
+SOLVE = ["solve", "--decl", "half A[64][64]", "--block", "128",
+         "--access", "st16: A[tid/8 + 16*i][(tid%8)*8] for i=0:4",
+         "--access", "ldmatrix.x4: row=16*w + lane%16, col=16*k + lane/16*8 for k=0:4"]  # fmt: skip
+
+
+def test_the_picture_of_a_solution_shows_the_tile_before_and_after(draw: Draw) -> None:
+    picture = draw(*SOLVE)
+    corners = [text for text in picture.texts if text.text == "row 0"]
+    for corner, swizzle in zip(corners, (lambda e: e, lambda e: e ^ ((e & 0x1C0) >> 3)), strict=True):
+        for row in range(0, 32, 5):
+            for column in range(0, 64, 6):
+                place = corner.x + 5 + (column // 2 + 0.5) * 17, corner.y - 0.2 + row * 14
+                near = [t.text for t in picture.texts if abs(t.x - place[0]) < 1 and abs(t.y - place[1]) < 1]
+                assert near == [str(swizzle(64 * row + column) // 2 % 32)]
+    words = picture.words.splitlines()
+    at = words.index("ldmatrix.x4: row=16*w + lane%16, col=16*k + lane/16*8 for k=0:4")
+    assert words[at + 1 : at + 4] == ["512", "64", "64"] and {"576 wavefronts", "128 wavefronts"} <= set(words)
+    assert "framed: 128 words that one request asks for, in 8 banks" in words and "not drawn: 32 more rows" in words
+
+
+def test_a_layout_that_needs_no_change_is_drawn_once(draw: Draw) -> None:
+    picture = draw("solve", "--decl", "float A[32][32]", "--access", "load: A[ty][tx]")
+    assert [text.text for text in picture.texts].count("row 0") == 1 and "no change" in picture.words
+
+
 def test_the_code_picture_has_the_counts_in_the_margin(draw: Draw) -> None:
     picture = draw("lint", str(ROOT / "examples" / "transpose_bad.cu"))
     line = next(text for text in picture.texts if "= tile[x][y + i];" in text.text)
