@@ -50,8 +50,8 @@ def draw_tile(canvas: Canvas, left: float, y: float, tile: Tile, wanted: Collect
     banks = {word % BANKS for word in wanted}
     asked = f"framed: {plural(len(wanted), 'word')} that one request asks for, in {plural(len(banks), 'bank')}"
     canvas.text(x, y, asked, 12)
-    left_out = [f"{tile.rows - rows} more rows"] * (tile.rows > rows)
-    left_out += [f"{tile.columns - cells * together} more columns"] * (tile.columns > cells * together)
+    left_out = [plural(tile.rows - rows, "more row")] * (tile.rows > rows)
+    left_out += [plural(tile.columns - cells * together, "more column")] * (tile.columns > cells * together)
     if left_out:
         y += 17
         canvas.text(x, y, f"not drawn: {' and '.join(left_out)}", 12, fill=BAD)
