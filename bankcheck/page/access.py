@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from bankcheck import ctype as types
 from bankcheck.access import Access
 from bankcheck.analysis import Analysis, Case
@@ -19,6 +17,7 @@ from bankcheck.page.rules import hardware_data, rule_data
 from bankcheck.page.shell import View
 from bankcheck.page.tile import PLAIN, tile_view
 from bankcheck.report.analysis_text import report, standing
+from bankcheck.report.style import unstyled
 
 MAX_CASES = 12
 
@@ -32,7 +31,7 @@ def access_views(analysis: Analysis, fixes: tuple[Fix, ...], options: Options, k
         raise BankcheckError("--html shows the banks of shared memory; global memory has none")
     if not isinstance(analysis.worst.traffic, Traffic):
         raise BankcheckError(f"--html has nothing to show: {analysis.worst.fault or 'no addresses are known'}")
-    text = "\n".join(click.unstyle(line) for line in report(analysis, fixes))
+    text = "\n".join(unstyled(line) for line in report(analysis, fixes))
     data = {"key": key, **access_data(analysis, fixes, options)}
     views = [View("access", "Lanes and banks", data, text)]
     array, after = data["array"], data["start"]
