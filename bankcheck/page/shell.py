@@ -50,7 +50,7 @@ class View:
 def page(title: str, views: Sequence[View]) -> str:
     """The page as HTML. `title` and everything in the views is taken as text, whatever it contains."""
     names = list(dict.fromkeys([*_ALWAYS, *(name for view in views for name in ASSETS[view.kind])]))
-    style = "\n".join(_asset(f"{name}.css") for name in names)
+    style = "\n".join(_asset(f"{name}.css") for name in [*names, "print"])
     script = '(() => {\n"use strict";\n' + "\n".join(_asset(f"{name}.js") for name in [*names, "start"]) + "})();\n"
     data = {"views": [{"kind": view.kind, "data": view.data} for view in views]}
     return "\n".join(

@@ -79,7 +79,7 @@ def test_assets_are_readable_and_make_no_markup_from_strings(path: Path) -> None
 
 
 def test_every_asset_is_used() -> None:
-    used = {name for names in shell.ASSETS.values() for name in names} | {"base", "grid", "start"}
+    used = {name for names in shell.ASSETS.values() for name in names} | {"base", "grid", "start", "print"}
     assert {path.stem for path in ASSETS.iterdir()} == used
 
 

@@ -12,6 +12,7 @@ VIEWS.tile = (root, data) => {
   const detail = make("p", { class: "lane-text" }, hint);
   const panels = make("div", { class: "panels" });
   root.append(summary, panels, detail);
+  const drawn = [];
   let shown = [];
   draw(data.before, data.after, 0, []);
   document.addEventListener("layout", ({ detail: told }) => {
@@ -24,14 +25,11 @@ VIEWS.tile = (root, data) => {
     const layouts = sameLayout(before, after) ? [before] : [before, after];
     const usable = layouts.filter((layout) => !swizzleProblem(data.array, layout, 1));
     const window = windowOf(data, usable, wanted);
-    shown = usable.map((layout) => ({ layout, map: mapOf(data, layout, base, window) }));
+    const lanes = lanesByCell(window, wanted);
+    shown = usable.map((layout) => ({ layout, map: mapOf(data, layout, base, window, lanes) }));
     say(summary, summaryOf(data, shown, wanted));
-    panels.replaceChildren(...shown.map(({ layout, map }, at) => make("div", { class: "panel" },
-      make("h3", {}, `${["Before", "After"][at]}: `, make("code", {}, declarationOf(data.array, layout)),
-        layout.swizzle === "off" ? "" : `, ${layoutName(data.array, { ...layout, pad: 0 })}`),
-      tileGrid(data, map, window, wanted, tell),
-      make("h4", {}, "in memory: a line is one word of every bank"),
-      memoryGrid(data, map, window, wanted, tell))));
+    while (drawn.length < shown.length) drawn.push(panel(data, ["Before", "After"][drawn.length], tell));
+    panels.replaceChildren(...shown.map(({ layout, map }, at) => drawn[at](layout, map, window)));
     tell(null);
   }
 
@@ -70,15 +68,16 @@ function windowOf(data, layouts, wanted) {
   return { bytes, start, rows: Math.min(rows, MOST_ROWS), cells: Math.min(cells, MOST_CELLS), all: { rows, cells } };
 }
 
-// name -> { row, cell, byte, word, bank } of every cell in the window, in one layout.
-function mapOf(data, layout, base, window) {
+// name -> { row, cell, byte, word, bank, lanes } of every cell in the window, in one layout.
+function mapOf(data, layout, base, window, lanes) {
   const map = new Map();
   for (let row = window.start; row < window.start + window.rows; row += 1) {
     for (let cell = 0; cell < window.cells; cell += 1) {
       const byte = base + storedBytes(data.array, layout, row, cell * window.bytes);
       const word = Math.floor(byte / data.hardware.wordBytes);
       const bank = floorMod(word, data.hardware.banks);
-      map.set(elementName(data.array, row, cell * window.bytes, window.bytes), { row, cell, byte, word, bank });
+      const name = elementName(data.array, row, cell * window.bytes, window.bytes);
+      map.set(name, { name, row, cell, byte, word, bank, lanes: lanes.get(`${row},${cell}`) ?? [] });
     }
   }
   return map;
@@ -112,13 +111,14 @@ function markedPlaces(data, places) {
   return wanted;
 }
 
-function lanesOfCell(window, wanted, row, cell) {
-  const lanes = new Set();
-  for (const place of wanted.values()) {
-    if (place.row !== row || Math.floor(place.byte / window.bytes) !== cell) continue;
-    for (const lane of place.lanes) lanes.add(lane);
+// "row,cell" -> the lanes that ask for something in the cell.
+function lanesByCell(window, wanted) {
+  const found = new Map();
+  for (const { row, byte, lanes } of wanted.values()) {
+    const key = `${row},${Math.floor(byte / window.bytes)}`;
+    found.set(key, [...new Set([...(found.get(key) ?? []), ...lanes])]);
   }
-  return [...lanes];
+  return found;
 }
 
 function summaryOf(data, shown, wanted) {
@@ -132,69 +132,93 @@ function summaryOf(data, shown, wanted) {
   return `Framed: what ${lanes} ask for. ${capital(parts.join("; "))}.`;
 }
 
-function tileGrid(data, map, window, wanted, tell) {
-  const cells = [...map.entries()];
-  const rows = Array.from({ length: window.rows }, (_, row) => String(window.start + row));
-  const columns = Array.from({ length: window.cells }, (_, cell) =>
-    String(Math.floor((cell * window.bytes) / data.array.elementBytes)));
-  const at = (row, cell) => cells[row * window.cells + cell];
-  const view = grid({ label: "The tile: in which bank each element lies", rows, columns, corner: "row",
-    onfocus: (row, cell) => tell(at(row, cell)[0]) });
-  view.table.classList.add("dense", "tile-grid");
-  rows.forEach((_, row) => columns.forEach((__, cell) => {
-    const [name, { bank }] = at(row, cell);
-    const lanes = lanesOfCell(window, wanted, window.start + row, cell);
-    paint(view.cell(row, cell), name, bank, String(bank), lanes, `bank ${bank}`);
-  }));
-  return scroller(view.table, window, data);
+// The tile and its memory in one layout: a function of (layout, map, window) that draws and returns the element. The
+// cells of a grid are made again only when its shape changes.
+function panel(data, title, tell) {
+  const heading = make("h3");
+  const parts = [make("div"), make("div")];
+  const grids = [null, null];
+  const shapes = ["", ""];
+  const note = make("p", { class: "note" });
+  const element = make("div", { class: "panel" }, heading, parts[0], note,
+    make("h4", {}, "in memory: a line is one word of every bank"), parts[1]);
+  let holders = [() => null, () => null];
+
+  function reuse(at, options, kind) {
+    const shape = JSON.stringify([options.rows, options.columns]);
+    if (shapes[at] !== shape) {
+      shapes[at] = shape;
+      grids[at] = grid({ ...options, onfocus: (row, column) => tell(holders[at](row, column)?.name ?? null) });
+      grids[at].table.classList.add("dense", "tile-grid", kind);
+      parts[at].replaceChildren(grids[at].table);
+    }
+    return grids[at];
+  }
+
+  return (layout, map, window) => {
+    const { array } = data;
+    heading.replaceChildren(`${title}: `, make("code", {}, declarationOf(array, layout)),
+      layout.swizzle === "off" ? "" : `, ${layoutName(array, { ...layout, pad: 0 })}`);
+    say(note, cutNote(window, array));
+    const places = [...map.values()];
+    const memory = memoryOf(data, places);
+    holders = [(row, cell) => places[row * window.cells + cell], memory.holder];
+    const columnOf = (cell) => String(Math.floor((cell * window.bytes) / array.elementBytes));
+    const tile = reuse(0, {
+      label: "The tile: in which bank each element lies", corner: "row",
+      rows: Array.from({ length: window.rows }, (_, row) => String(window.start + row)),
+      columns: Array.from({ length: window.cells }, (_, cell) => columnOf(cell)),
+    }, "logical-grid");
+    for (const place of places) {
+      paint(tile.cell(place.row - window.start, place.cell), place, String(place.bank), `bank ${place.bank}`);
+    }
+    const label = "Shared memory: what each word holds";
+    const lines = reuse(1, { label, corner: "byte", ...memory.headings }, "memory-grid");
+    memory.headings.rows.forEach((_, line) => memory.headings.columns.forEach((__, bank) => {
+      const held = memory.holder(line, bank);
+      const where = `word ${memory.word(line, bank)}, bank ${bank}`;
+      if (held) paint(lines.cell(line, bank), held, columnOf(held.cell), where);
+      else unpaint(lines.cell(line, bank), where);
+    }));
+    return element;
+  };
 }
 
-function paint(cell, name, bank, text, lanes, place) {
+function paint(cell, { name, bank, lanes }, text, where) {
   say(cell, text);
   cell.style.setProperty("--bank", bank);
-  cell.dataset.name = name;
+  mark(cell, "data-name", name);
   mark(cell, "data-bank", "");
+  mark(cell, "data-empty", null);
   mark(cell, "data-wanted", lanes.length ? "" : null);
-  mark(cell, "aria-label", `${name}: ${place}${lanes.length ? `, wanted by ${laneNames(lanes)}` : ""}`);
+  mark(cell, "aria-label", `${name}: ${where}${lanes.length ? `, wanted by ${laneNames(lanes)}` : ""}`);
 }
 
-// The words of shared memory that the window lies in, 32 to a line; what holds no element is padding.
-function memoryGrid(data, map, window, wanted, tell) {
-  const { banks } = data.hardware;
+function unpaint(cell, where) {
+  say(cell, "");
+  for (const name of ["data-name", "data-bank", "data-wanted"]) mark(cell, name, null);
+  mark(cell, "data-empty", "");
+  mark(cell, "aria-label", `${where}: no element`);
+}
+
+// The lines of shared memory that the places lie in, 32 words each; what holds no element is padding.
+function memoryOf({ hardware }, places) {
+  const { banks, rowBytes } = hardware;
   const words = new Map();
-  for (const [name, place] of map) if (!words.has(place.word)) words.set(place.word, { name, ...place });
-  const lines = [...words.keys()].map((word) => Math.floor(word / banks));
+  for (const place of places) if (!words.has(place.word)) words.set(place.word, place);
+  const lines = places.map(({ word }) => Math.floor(word / banks));
   const first = Math.min(...lines);
   const count = Math.min(Math.max(...lines) - first + 1, MOST_ROWS + 4);
-  const holder = (line, bank) => words.get((first + line) * banks + bank);
-  const view = grid({ label: "Shared memory: what each word holds", corner: "byte",
-    rows: Array.from({ length: count }, (_, line) => String((first + line) * data.hardware.rowBytes)),
+  const word = (line, bank) => (first + line) * banks + bank;
+  const headings = {
+    rows: Array.from({ length: count }, (_, line) => String((first + line) * rowBytes)),
     columns: Array.from({ length: banks }, (_, bank) => String(bank)),
-    onfocus: (line, bank) => tell(holder(line, bank)?.name ?? null) });
-  view.table.classList.add("dense", "tile-grid", "memory-grid");
-  for (let line = 0; line < count; line += 1) {
-    for (let bank = 0; bank < banks; bank += 1) {
-      const cell = view.cell(line, bank);
-      const held = holder(line, bank);
-      const where = `word ${(first + line) * banks + bank}, bank ${bank}`;
-      if (!held) {
-        mark(cell, "data-empty", "");
-        mark(cell, "aria-label", `${where}: no element`);
-        continue;
-      }
-      const lanes = lanesOfCell(window, wanted, held.row, held.cell);
-      const column = Math.floor((held.cell * window.bytes) / data.array.elementBytes);
-      paint(cell, held.name, bank, String(column), lanes, where);
-    }
-  }
-  return make("div", { class: "scroller" }, view.table);
+  };
+  return { headings, word, holder: (line, bank) => words.get(word(line, bank)) };
 }
 
-function scroller(table, window, data) {
-  const { rows, cells, all, start } = window;
-  const cut = rows < all.rows || cells < all.cells;
-  const columns = Math.floor((cells * window.bytes) / data.array.elementBytes);
-  return make("div", { class: "scroller" }, table,
-    cut ? make("p", { class: "note" }, `rows ${start}\u2013${start + rows - 1} of ${all.rows}, ` +
-      `columns 0\u2013${columns - 1} of ${data.array.columns}`) : null);
+function cutNote({ rows, cells, all, start, bytes }, array) {
+  if (rows === all.rows && cells === all.cells) return "";
+  const columns = Math.floor((cells * bytes) / array.elementBytes);
+  return `rows ${start}\u2013${start + rows - 1} of ${all.rows}, columns 0\u2013${columns - 1} of ${array.columns}`;
 }
