@@ -326,6 +326,11 @@ def test_the_same_command_draws_the_same_bytes(tmp_path: Path) -> None:
 
 def test_png_is_the_picture_in_pixels(bankcheck: Callable[..., Finished], tmp_path: Path) -> None:
     pytest.importorskip("resvg_py")
+    from bankcheck.stills.canvas import MONO, SANS
+    from bankcheck.stills.png import _has_font
+
+    if not (_has_font(SANS) and _has_font(MONO)):
+        pytest.skip("no font to draw text with; on Debian: apt-get install fonts-dejavu-core")
     svg, png = tmp_path / "a.svg", tmp_path / "a.png"
     assert bankcheck("analyze", "tile[tx][ty+j]", "--svg", str(svg), "--png", str(png)).code == 0
     data = png.read_bytes()
