@@ -25,7 +25,7 @@ def lint_code(results: Sequence[FileResult], texts: Mapping[str, str]) -> Code:
     listings, clean, accesses = [], [], 0
     for result in results:
         listing = _listing(result, texts.get(result.path, ""))
-        if listing.attention():
+        if listing.attention() or (len(results) == 1 and listing.text):
             listings.append(listing)
         elif not result.failure:
             accesses += result.summary.total
@@ -46,7 +46,8 @@ def _listing(result: FileResult, text: str) -> Listing:
     for finding in result.findings:
         if finding.code != "BC901":  # the accesses themselves say so below
             items.setdefault(finding.place.line, []).append(_of_finding(finding))
-    for row, item in _of_rows(result.rows):
+    faults = {finding.place for finding in result.findings if finding.code == "BC301"}
+    for row, item in _of_rows(row for row in result.rows if not (_is_fault(row) and row.place in faults)):
         items.setdefault(row.place.line, []).append(item)
     counts = _counts(result.rows)
     lines = {}
@@ -85,11 +86,17 @@ def _of_rows(rows: Iterable[AccessRow]) -> Iterable[tuple[AccessRow, Item]]:
         details: tuple[tuple[str, str], ...] = (("kernel", f"{row.kernel}, block {'x'.join(map(str, row.block))}"),)
         if row.wavefronts is None:
             reason = (("reason", row.reason or "it is not known"),)
-            yield row, Item("unknown", f"{row.op} {row.expression}", reason + details)
+            kind: Kind = "problem" if _is_fault(row) else "unknown"
+            yield row, Item(kind, f"{row.op} {row.expression}", reason + details)
         else:
             details += (("known how", row.basis or ""), *(("note", note) for note in row.notes))
             counts = {"wavefronts": row.wavefronts, "ideal": row.ideal, "excess": row.excess, "n-way": row.ways}
             yield row, Item("clean", f"{row.op} {row.expression}", details, counts)
+
+
+def _is_fault(row: AccessRow) -> bool:
+    """Whether it was counted and found to fault: it has a sample, but no traffic."""
+    return row.wavefronts is None and row.warp is not None and row.ways is None
 
 
 def _counts(rows: Iterable[AccessRow]) -> dict[int, tuple[int, int]]:

@@ -114,7 +114,7 @@ def ordered(listings: Iterable[Listing]) -> tuple[Listing, ...]:
 
 
 def level(excess: int | None, most: int) -> int:
-    """Heat from 0 to 4, by the logarithm of the excess: 4 is the `most` of the run."""
+    """Heat from 0 to 4, by the logarithm of the excess: 4 is the `most` of the run, if that is 8 or more."""
     if not excess or excess < 0:
         return 0
     return max(1, min(4, 1 + 3 * excess.bit_length() // max(most.bit_length(), 4)))

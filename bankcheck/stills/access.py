@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bankcheck.analysis import Analysis
 from bankcheck.banks import GroupLoad, Traffic
 from bankcheck.fixes import Fix
-from bankcheck.hardware import BANKS, WARP_LANES
+from bankcheck.hardware import BANKS, SECTOR_BYTES, WARP_LANES
 from bankcheck.report.analysis_text import layout_text, notes, sample_text, standing, verdict
 from bankcheck.report.picture import lanes_text
 from bankcheck.report.style import plural, unstyled
@@ -197,16 +197,18 @@ def _deepest(analysis: Analysis) -> int:
 def _sectors(canvas: Canvas, left: float, y: float, traffic: Sectors) -> float:
     """Lanes against the 32-byte sectors of global memory that they touch."""
     grid = left + LABELS
-    touched = sorted({at // 32 for at in traffic.addresses if at is not None})
+    touched = sorted({at // SECTOR_BYTES for at in traffic.addresses if at is not None})
     column = {sector: at for at, sector in enumerate(touched)}
     step = min(CELL * 4, GRID_WIDTH / max(len(touched), 1))
-    canvas.text(grid, y, f"{plural(len(touched), 'sector')} of 32 bytes, in order of address", 10, fill=FAINT)
+    canvas.text(
+        grid, y, f"{plural(len(touched), 'sector')} of {SECTOR_BYTES} bytes, in order of address", 10, fill=FAINT
+    )
     y += 6
     canvas.rect(grid, y, GRID_WIDTH, ROW * WARP_LANES, PANEL)
     for lane, at in enumerate(traffic.addresses):
         canvas.text(grid - 5, y + lane * ROW + 8.5, str(lane), 8.5, anchor="end", fill=FAINT)
         if at is not None:
-            x = grid + column[at // 32] * step
+            x = grid + column[at // SECTOR_BYTES] * step
             canvas.rect(
                 x + 0.5, y + lane * ROW + 0.5, step - 1, ROW - 1, turn_color(1, 1), tip=f"lane {lane}: byte {at}"
             )

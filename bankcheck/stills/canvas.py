@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from textwrap import wrap
 from typing import Literal
+from unicodedata import east_asian_width
 from xml.etree import ElementTree
 
 from bankcheck.stills.palette import BACKGROUND, INK
@@ -113,9 +115,12 @@ class Canvas:
 
 
 def _fitted(text: str, room: float, size: float, mono: bool, bold: bool) -> str:
-    """The text, cut with an ellipsis where it is longer than `room` pixels."""
+    """The text, cut with an ellipsis where it is longer than `room` pixels. East Asian characters are twice as wide."""
     most = max(1, int(room / (CHARACTER["mono" if mono else "bold" if bold else ""] * size)))
-    return text if len(text) <= most else text[: most - 1] + "…"
+    ends = list(accumulate(2 if east_asian_width(character) in "WF" else 1 for character in text))
+    if not ends or ends[-1] <= most:
+        return text
+    return text[: sum(end < most for end in ends)] + "…"
 
 
 def _number(value: float) -> str:

@@ -106,5 +106,7 @@ def _item(canvas: Canvas, number: int, item: Item) -> None:
     wanted = {"fix": "fix: ", "reason": "", "set aside": ""}
     text = "; ".join([title, *(wanted[label] + detail for label, detail in item.details if label in wanted)])
     canvas.describe(f"Line {number}: {text}.")
-    canvas.paragraph(CODE, text, fill=BAD if item.kind == "conflict" else FAINT, room=WIDTH - MARGIN - CODE)
+    canvas.paragraph(
+        CODE, text, fill=BAD if item.kind in ("conflict", "problem") else FAINT, room=WIDTH - MARGIN - CODE
+    )
     canvas.bottom += 7

@@ -182,7 +182,8 @@ function matrixGrid(data, matrix, onrow) {
     onfocus: (row) => onrow(row),
   });
   view.table.classList.add("matrix-grid");
-  for (const g of groups) view.head(g).append(make("span", { class: "banks" }, `banks ${bankSpan(data, g)}`));
+  for (const g of groups) view.head(g).append(make("span", { class: "banks" },
+    make("span", { class: "hidden-text" }, "banks "), bankSpan(data, g)));
   const title = data.rule.groups.length > 1 ? make("h3", {}, `Matrix ${matrix}: lanes ${spans(lanes)}`) : null;
 
   function draw(state, places, addresses, group) {

@@ -5,7 +5,7 @@ function storyOf(data, layout, count, plain) {
   if (count.fault) return { verdict: "bad", lead: "No count:", sentences: [`${count.fault}.`] };
   if (!count.groups.length) return { verdict: "good", lead: "Nothing to serve:", sentences: ["no lane takes part."] };
   const sentences = [];
-  if (count.wavefronts === null) sentences.push(`${data.rule.loop}. For one round of it:`);
+  if (count.wavefronts === null) sentences.push(`${data.rule.loop}. One round of it is drawn here.`);
   if (count.ways > 1) sentences.push(...meetings(data, count), ...costs(data, count));
   else sentences.push(...noMeetings(data, count));
   const reason = strideReason(data, count) || xorReason(layout, count);

@@ -5,6 +5,8 @@
 
 const MOST_ROWS = 32;
 const MOST_CELLS = 64;
+const WIDE_CELLS = 36;
+const MOST_LINES = 72;
 
 VIEWS.tile = (root, data) => {
   const summary = make("p", { class: "tile-summary" });
@@ -28,6 +30,7 @@ VIEWS.tile = (root, data) => {
     const lanes = lanesByCell(window, wanted);
     shown = usable.map((layout) => ({ layout, map: mapOf(data, layout, base, window, lanes) }));
     say(summary, summaryOf(data, shown, wanted));
+    panels.classList.toggle("wide", window.cells > WIDE_CELLS);
     while (drawn.length < shown.length) drawn.push(panel(data, ["Before", "After"][drawn.length], tell));
     panels.replaceChildren(...shown.map(({ layout, map }, at) => drawn[at](layout, map, window)));
     tell(null);
@@ -208,7 +211,7 @@ function memoryOf({ hardware }, places) {
   for (const place of places) if (!words.has(place.word)) words.set(place.word, place);
   const lines = places.map(({ word }) => Math.floor(word / banks));
   const first = Math.min(...lines);
-  const count = Math.min(Math.max(...lines) - first + 1, MOST_ROWS + 4);
+  const count = Math.min(Math.max(...lines) - first + 1, MOST_LINES);
   const word = (line, bank) => (first + line) * banks + bank;
   const headings = {
     rows: Array.from({ length: count }, (_, line) => String((first + line) * rowBytes)),
