@@ -127,6 +127,7 @@ HEAVY = ("sympy", "numpy", "rich", "cupy", "resvg_py", "xml.etree", "bankcheck.s
         ["analyze", "s[tx]", "--dtype", "double"],
         ["analyze", "tile[tx][ty]"],
         ["ldmatrix", "--swizzle", "3,3,3"],
+        ["solve", "--decl", "float s[32][32]", "--access", "ld: s[tx][ty]"],
         ["count", "tests/measured/h200_cp_async16.csv", "--help"],
         ["verify", "transpose", "--size", "nothing"],
         ["--help"],

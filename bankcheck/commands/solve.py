@@ -21,6 +21,7 @@ from bankcheck.solve.spec import read_problem
 from bankcheck.solve.specfile import Spec, read_size, read_spec
 
 if TYPE_CHECKING:
+    from bankcheck.solve.confirm import Confirmed
     from bankcheck.stills.canvas import Canvas
 
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @click.option("--forbid", multiple=True, type=click.Choice(["pad", "swizzle"]), help="Do not pad, or do not swizzle.")
 @click.option("--keep-rows-contiguous", type=int, metavar="N", help="Aligned runs of N bytes of a row stay together.")
 @click.option("--emit", type=click.Choice(LANGUAGES), help="Print only the code, in this language.")
+@click.option("--verify", is_flag=True, help="Make the accesses on the GPU, in the layout that was found.")
 @FORMAT
 @picture_options
 def command(
@@ -48,6 +50,7 @@ def command(
     forbid: tuple[str, ...],
     keep_rows_contiguous: int | None,
     emit: str | None,
+    verify: bool,
     output: str,
     svg: Path | None,
     png: Path | None,
@@ -70,9 +73,21 @@ def command(
     problem = _problem(spec)
     limits = Limits(spec.max_bytes, spec.forbid, _power(spec.keep_bytes or 1))
     solution = solve(problem, limits) if problem.accesses else None
-    _print(problem, solution, emit, output)
+    confirmed = _confirmed(solution) if verify and solution is not None else None
+    _print(problem, solution, confirmed, emit, output)
     write_pictures(svg, png, lambda: _picture(problem, solution))
-    return int(solution is None or not solution.solved or bool(problem.unsolvable))
+    failed = confirmed is not None and not confirmed.holds
+    return int(failed or solution is None or not solution.solved or bool(problem.unsolvable))
+
+
+def _confirmed(solution: Solution) -> Confirmed:
+    from bankcheck.solve.confirm import confirm
+    from bankcheck.verify.device import open_device
+
+    def say(text: str) -> None:
+        click.echo(text, err=True)
+
+    return confirm(solution.problem, solution.best.layout, open_device(), say)
 
 
 def _merged(read: Spec, given: Spec) -> Spec:
@@ -107,7 +122,9 @@ def _picture(problem: Problem, solution: Solution | None) -> Canvas:
     return draw_solution(solution)
 
 
-def _print(problem: Problem, solution: Solution | None, language: str | None, output: str) -> None:
+def _print(
+    problem: Problem, solution: Solution | None, confirmed: Confirmed | None, language: str | None, output: str
+) -> None:
     if language is not None and solution is not None:
         text = code(language, solution.best.layout, problem.tile)
         if text is None:
@@ -116,9 +133,12 @@ def _print(problem: Problem, solution: Solution | None, language: str | None, ou
     elif output == "json":
         from bankcheck.report.solve_json import to_json
 
-        click.echo(to_json(problem, solution))
+        click.echo(to_json(problem, solution, confirmed))
     else:
         from bankcheck.report import solve_text
 
         for line in solve_text.report(solution) if solution is not None else solve_text.unsolvable(problem.unsolvable):
             click.echo(line)
+        if confirmed is not None:
+            for line in solve_text.confirmed_text(confirmed):
+                click.echo(line)

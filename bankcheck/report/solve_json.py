@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bankcheck.solve import emit
 from bankcheck.solve.problem import Problem, Tile
 from bankcheck.solve.solution import Ranked, Solution
 
+if TYPE_CHECKING:
+    from bankcheck.solve.confirm import Confirmed
 
-def to_json(problem: Problem, solution: Solution | None, verified: Sequence[Any] = ()) -> str:
+
+def to_json(problem: Problem, solution: Solution | None, confirmed: Confirmed | None = None) -> str:
     """One object; counts are wavefronts over all warps and values. Without a solution only what was not solved for."""
     tile = problem.tile
     document: dict[str, Any] = {
@@ -46,8 +48,10 @@ def to_json(problem: Problem, solution: Solution | None, verified: Sequence[Any]
             "code": {language: emit.code(language, best.layout, tile) for language in emit.LANGUAGES},
             "tma": emit.tma_mode(best.layout, tile),
         }
-    if verified:
-        document["verified"] = [asdict(row) for row in verified]
+    if confirmed is not None:
+        made = [(row.label, row.instruction, row.verdict) for row in confirmed.rows]
+        made += [(layout.label, layout.instruction, layout.verdict) for layout in confirmed.layouts]
+        document["verified"] = [dict(zip(("label", "instruction", "verdict"), row, strict=True)) for row in made]
     return json.dumps(document, indent=2)
 
 

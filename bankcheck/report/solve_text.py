@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from bankcheck.report.style import bad, faint, good, plural, strong
 from bankcheck.solve import emit
 from bankcheck.solve.problem import Tile
 from bankcheck.solve.solution import Ranked, Solution
+
+if TYPE_CHECKING:
+    from bankcheck.solve.confirm import Confirmed
 
 WIDTH = 100
 MAX_NAME = 66
@@ -30,10 +34,21 @@ def report(solution: Solution) -> Iterator[str]:
     yield from _wrapped("assumed: ", solution.problem.assumptions, faint)
 
 
-def unsolvable(problem_accesses: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """A line for every access that no layout can help."""
-    for name, reason in problem_accesses:
+def unsolvable(accesses: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """A line for every access that no layout can help, given with the reason."""
+    for name, reason in accesses:
         yield from _wrapped("not solved for: ", [f"{name}: {reason}"], bad)
+
+
+def confirmed_text(confirmed: Confirmed) -> Iterator[str]:
+    """What the GPU did, row by row, and a summary last."""
+    from bankcheck.verify import report as verified
+
+    yield from verified.rows_text(confirmed.rows)
+    if confirmed.layouts:
+        yield ""
+        yield from verified.layouts_text(confirmed.layouts)
+    yield verified.summary((*confirmed.rows, *confirmed.layouts))
 
 
 def declared(tile: Tile) -> str:
@@ -47,11 +62,12 @@ def _layouts(solution: Solution) -> Iterator[str]:
     titles = [emit.title(row.layout, tile) for row in rows]
     width = max(map(len, [*titles, "layout"]))
     passes = any(row.cost[1] for row in rows)
-    yield f"{'layout':<{width}}  wavefronts  excess  {'passes  ' if passes else ''}  bytes  operations"
+    yield f"{'layout':<{width}}  wavefronts  excess  {'passes  ' if passes else ''}    bytes  operations"
     for name, row in zip(titles, rows, strict=True):
-        yield f"{name:<{width}}  {_counts(row, passes)}  {_bytes(row):>7}  {row.operations:>10}"
+        yield f"{name:<{width}}  {_counts(row, passes)}  {_bytes(row):>9}  {row.operations:>10}"
     if solution.fault:
-        yield f"{'unchanged':<{width}}  faults: {solution.fault}"
+        yield f"{'unchanged':<{width}}  faults"
+        yield from _wrapped("  ", [solution.fault], str)
 
 
 def _counts(row: Ranked, passes: bool) -> str:
@@ -73,6 +89,8 @@ def _accesses(solution: Solution) -> Iterator[str]:
         now = f"{old.wavefronts:,}" if old else "faults"
         styled = (bad if new.excess else good)(f"{new.wavefronts:>8,}")
         yield f"{name:<{width}}  {now:>8}  {styled}  {new.ideal:>8,}"
+    requests = sum(sum(access.weights) for access in solution.problem.accesses)
+    yield faint(f"counted by address: {plural(requests, 'request')}, every lane, warp and value")
 
 
 def _why_not(solution: Solution) -> Iterator[str]:
@@ -107,8 +125,7 @@ def _code(solution: Solution) -> Iterator[str]:
     yield ""
 
 
-def _wrapped(label: str, items: Sequence[str], style: object) -> Iterator[str]:
-    assert callable(style)
+def _wrapped(label: str, items: Sequence[str], style: Callable[[str], str]) -> Iterator[str]:
     for item in items:
         for line in textwrap.wrap(label + item, WIDTH, subsequent_indent="  "):
             yield style(line)

@@ -19,8 +19,8 @@ def title(layout: Layout, tile: Tile) -> str:
     if layout.swizzle is not None:
         parts.append(str(layout.swizzle))
     if layout.xor is not None or layout.rotation:
-        value = formula_of(layout, tile).value
-        parts.append(value.partition(" + ")[2] if tile.rows > 1 else value)
+        column = formula_of(layout, tile).value.partition(" + ")[2]
+        parts.append(column[1:-1] if column.endswith(")") else column)
     return ", ".join(parts) or "unchanged"
 
 

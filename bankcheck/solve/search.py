@@ -62,7 +62,10 @@ class _Search:
         self._tally = Tally(problem)
 
     def run(self) -> tuple[tuple[Ranked, ...], tuple[Searched, ...]]:
-        """The best layout of every family, best first; padded swizzles only where they are better than all others."""
+        """The best layout of every family that counts less than the unchanged one, best first, and the unchanged one.
+
+        Padded swizzles are listed only if they are better than all others.
+        """
         found: list[Ranked] = []
         searched: list[Searched] = []
         for family in FAMILIES:
@@ -70,6 +73,8 @@ class _Search:
                 best, done = self._best(family, self.space.members(family))
                 searched += [done] if done.considered else []
                 found += [self.judged(best)] if best is not None else []
+        plain = next((row.cost for row in found if row.layout == Layout()), None)
+        found = [row for row in found if plain is None or row.cost < plain or row.layout == Layout()]
         found.sort(key=lambda row: row.order)
         better, done = self._padded_swizzles(found[0] if found else None)
         searched += [done] if done.considered or done.note else []

@@ -120,7 +120,7 @@ class Solution:
         """What the search shows about the best layout, in one sentence."""
         excess = self.best.cost[0]
         left = f"the best leaves {excess:,} excess wavefront{'s' if excess > 1 else ''}"
-        among = f"{self.considered} layouts considered"
+        among = f"{self.considered} layout{'s' if self.considered > 1 else ''} considered"
         if self.solved and self.nothing_to_do:
             return "nothing to do: every access is at its ideal in the unchanged layout"
         if self.solved:

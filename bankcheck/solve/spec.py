@@ -95,8 +95,13 @@ def read_problem(
             unsolvable.append((text.strip(), found))
         else:
             solvable.append(found)
-    assumed = () if block else (f"blocks of {DEFAULT_BLOCK} threads (--block not given)",)
-    return Problem(tile, tuple(solvable), tuple(unsolvable), assumed)
+    assumed = [] if block else [f"blocks of {DEFAULT_BLOCK} threads (--block not given)"]
+    widest = max((access.width_bytes for access in solvable), default=1)
+    if any(access.rule.row_writes for access in solvable):
+        assumed.append(f"{tile.name} is 512-byte aligned (row passes depend on it)")
+    elif widest > place.array.align_bytes:
+        assumed.append(f"{tile.name} is {widest}-byte aligned, as the {widest}-byte access needs")
+    return Problem(tile, tuple(solvable), tuple(unsolvable), tuple(assumed))
 
 
 def read_declaration(text: str) -> Place:
