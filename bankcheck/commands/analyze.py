@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,9 +74,12 @@ def _write_html(path: Path, results: list[tuple[Analysis, tuple[Fix, ...]]], opt
     from bankcheck.page.access import access_views
     from bankcheck.page.shell import page, write_page
 
-    numbered = enumerate(results)
-    views = [view for key, (analysis, fixes) in numbered for view in access_views(analysis, fixes, options, str(key))]
-    write_page(path, page(", ".join(" ".join(analysis.access.text.split()) for analysis, _ in results), views))
+    names = [" ".join(analysis.access.text.split()) for analysis, _ in results]
+    views = []
+    for key, (analysis, fixes) in enumerate(results):
+        of = f": {names[key]}" if len(results) > 1 else ""
+        views += [replace(v, title=v.title + of) for v in access_views(analysis, fixes, options, str(key))]
+    write_page(path, page(", ".join(names), views))
 
 
 def _print_text(results: list[tuple[Analysis, tuple[Fix, ...]]], explain: bool) -> None:

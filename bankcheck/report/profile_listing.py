@@ -28,10 +28,17 @@ def profile_code(name: str, profiles: Sequence[KernelProfile], sources: Mapping[
     listings = [listing for profile in profiles for listing in _listings(profile, sources)]
     idle = tuple(profile.kernel for profile in profiles if not any(map(ran, by_line(profile))))
     left_out = ((f"{plural(len(idle), 'kernel')} without shared or global memory instructions", idle),) if idle else ()
-    summary = "; ".join(f"{split_signature(p.kernel)[0]}: {totals(p)[0].strip()}" for p in profiles[:3])
-    if len(profiles) > 3:
-        summary += f"; and {len(profiles) - 3} more kernels"
+    summary = _summary(profiles)
     return Code(f"profile: {name}", summary, UNIT, COLUMNS, True, ordered(listings), left_out)
+
+
+def _summary(profiles: Sequence[KernelProfile]) -> str:
+    if len(profiles) == 1:
+        return f"{split_signature(profiles[0].kernel)[0]}: {totals(profiles[0])[0].strip()}"
+    wavefronts, ideal = (sum(p.total(name) for p in profiles) for name in ("shared_wavefronts", "shared_ideal"))
+    known, every = (sum(p.exact_share[at] for p in profiles) for at in (0, 1))
+    counts = f"{wavefronts:,} shared-memory wavefronts, ideal {ideal:,}, excess {wavefronts - ideal:,}"
+    return f"{plural(len(profiles), 'kernel')}: {counts}; {known} of {every} memory instructions are counted"
 
 
 def _listings(profile: KernelProfile, sources: Mapping[str, Sequence[str]]) -> Iterator[Listing]:

@@ -37,7 +37,7 @@ def draw_code(code: Code) -> Canvas:
         room -= _listing(canvas, listing, kinds, most, room)
         drawn += 1
     others = len(code.listings) - drawn
-    left_out = [f"{plural(others, 'more file')} with less excess, or only with accesses not analysed"] * (others > 0)
+    left_out = [f"{plural(others, 'more listing')} with less excess, or only with accesses not analysed"] * (others > 0)
     for text in (*left_out, *(text for text, _ in code.left_out)):
         canvas.paragraph(MARGIN, f"not drawn: {text}", fill=FAINT, room=WIDTH - 2 * MARGIN)
     return canvas

@@ -148,6 +148,8 @@ def test_a_lane_says_what_it_wants_and_whom_it_waits_for(access_page: Path, open
         "Lane 5 wants bytes 640–643: word 160, bank 0. It waits for lanes 0–4. Lanes 6–31 wait for it. "
         "It is served in pass 6."
     )
+    page.locator(".access-grid .side").nth(31).hover()
+    assert text.inner_text().endswith("It waits for lanes 0–30. It is served in pass 32.")
     _press(page, "1", PADDING)
     page.get_by_label("lane 5, bank 5:").hover()
     assert "bytes 660–663: word 165, bank 5. It waits for no other lane." in text.inner_text()

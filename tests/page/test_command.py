@@ -28,6 +28,7 @@ def test_several_accesses_are_views_of_one_page(bankcheck: Bankcheck, tmp_path: 
     bankcheck("analyze", "a[tx][ty]", "b[ty][tx]", "--html", str(page))
     html = page.read_text(encoding="utf-8")
     assert "<h1>a[tx][ty], b[ty][tx]</h1>" in html and html.count('class="view view-access"') == 2
+    assert ">Lanes and banks: a[tx][ty]</h2>" in html and ">The tile and its banks: b[ty][tx]</h2>" in html
 
 
 ERRORS = {

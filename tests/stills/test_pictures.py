@@ -288,7 +288,7 @@ def test_the_code_picture_says_what_it_leaves_out(draw: Draw, tmp_path: Path) ->
         (tmp_path / f"bad{number}.cu").write_text(body)
     (tmp_path / "good.cu").write_text(kernel.format(0, 1))
     words = draw("lint", str(tmp_path), "--block", "32").words
-    assert re.search(r"not drawn: \d+ more files with less excess", words)
+    assert re.search(r"not drawn: \d+ more listings with less excess", words)
     assert "not drawn: 1 file with nothing to report; accesses in them: 1, all clean" in words
     assert "lines not drawn" in words
 

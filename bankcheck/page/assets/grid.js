@@ -2,8 +2,8 @@
 
 // grid({ label, rows, columns, corner, counts, onfocus(row, column) }) makes a table with role=grid. `rows` and
 // `columns` are the headings as strings; `counts` adds a second heading row of that name, with a number for each
-// column. The result has `table`, `cell(row, column)`, `head(column)`, `count(column)`, `side(row)` and
-// `focus(row, column)`.
+// column. `onfocus` is told of the cell in focus or under the pointer (column null: a row's heading). The result has
+// `table`, `cell(row, column)`, `head(column)`, `count(column)`, `side(row)` and `focus(row, column)`.
 function grid({ label, rows, columns, corner = "", counts = "", onfocus = () => {} }) {
   const cells = rows.map(() => []);
   const heads = columns.map((text) => make("th", { scope: "col", class: "head" }, text));
@@ -40,7 +40,9 @@ function grid({ label, rows, columns, corner = "", counts = "", onfocus = () => 
   });
   table.addEventListener("pointerover", (event) => {
     const at = placeOf(event.target);
+    const side = event.target instanceof Element ? sides.indexOf(event.target.closest(".side")) : -1;
     if (at) onfocus(...at);
+    else if (side >= 0) onfocus(side, null);
   });
   table.addEventListener("click", (event) => {
     const at = placeOf(event.target);

@@ -151,7 +151,7 @@ function panel(data, title, tell) {
     const shape = JSON.stringify([options.rows, options.columns]);
     if (shapes[at] !== shape) {
       shapes[at] = shape;
-      grids[at] = grid({ ...options, onfocus: (row, column) => tell(holders[at](row, column)?.name ?? null) });
+      grids[at] = grid({ ...options, onfocus: (row, column) => tell(holders[at](row, column ?? 0)?.name ?? null) });
       grids[at].table.classList.add("dense", "tile-grid", kind);
       parts[at].replaceChildren(grids[at].table);
     }
