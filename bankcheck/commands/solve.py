@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 @click.command("solve")
-@click.argument("file", required=False, type=click.Path(path_type=Path), metavar="[FILE.toml]")
+@click.argument("file", required=False, type=click.Path(path_type=Path), metavar="[FILE]")
+@click.option("--array", metavar="NAME", help="A shared array of FILE, a CUDA source: solve for its accesses there.")
+@click.option("--kernel", metavar="NAME", help="Only this kernel of FILE.")
+@click.option("--define", "-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="A macro for FILE.")
 @click.option("--decl", metavar="DECL", help="The array, such as 'half A[64][64]'.")
 @click.option(
     "--access", "accesses", multiple=True, metavar="OP: EXPR", help="An access; give all that meet at the tile."
@@ -36,12 +39,15 @@ if TYPE_CHECKING:
 @click.option("--max-bytes", metavar="N", help="The most that the tile may take: bytes, or 48KB, 99KB, 227KB.")
 @click.option("--forbid", multiple=True, type=click.Choice(["pad", "swizzle"]), help="Do not pad, or do not swizzle.")
 @click.option("--keep-rows-contiguous", type=int, metavar="N", help="Aligned runs of N bytes of a row stay together.")
-@click.option("--emit", type=click.Choice(LANGUAGES), help="Print only the code, in this language.")
+@click.option("--emit", type=click.Choice((*LANGUAGES, "diff")), help="Print only the code, or the change of FILE.")
 @click.option("--verify", is_flag=True, help="Make the accesses on the GPU, in the layout that was found.")
 @FORMAT
 @picture_options
 def command(
     file: Path | None,
+    array: str | None,
+    kernel: str | None,
+    defines: tuple[str, ...],
     decl: str | None,
     accesses: tuple[str, ...],
     block: tuple[int, ...] | None,
@@ -61,6 +67,8 @@ def command(
     bankcheck solve --decl "half A[64][64]" --block 128 \\
       --access "st16: A[tid/8 + 16*i][(tid%8)*8] for i=0:4" \\
       --access "ldmatrix.x4: row=16*w + lane%16, col=16*k + lane/16*8 for k=0:4"
+    bankcheck solve problem.toml
+    bankcheck solve kernel.cu --array A
 
     Paddings, CuTe swizzles, column XORs, rotations and their combinations are searched in full. Exits with 1 if no
     layout brings every access to its ideal.
@@ -69,9 +77,17 @@ def command(
         decl, accesses, block, columns,
         None if max_bytes is None else read_size(max_bytes, "--max-bytes"), forbid, keep_rows_contiguous,
     )  # fmt: skip
+    if array is not None or kernel is not None or defines or _is_source(file):
+        if verify:
+            raise click.UsageError(
+                "--verify makes stated accesses: give them with --decl and --access, or in FILE.toml"
+            )
+        from bankcheck.commands.solve_source import solve_file  # reading CUDA takes longer to load than to solve
+
+        return solve_file(file, array, kernel, defines, given, emit, output, (svg, png))
     spec = given if file is None else _merged(read_spec(file), given)
     problem = _problem(spec)
-    limits = Limits(spec.max_bytes, spec.forbid, _power(spec.keep_bytes or 1))
+    limits = limits_of(spec)
     solution = solve(problem, limits) if problem.accesses else None
     confirmed = _confirmed(solution) if verify and solution is not None else None
     _print(problem, solution, confirmed, emit, output)
@@ -88,6 +104,15 @@ def _confirmed(solution: Solution) -> Confirmed:
         click.echo(text, err=True)
 
     return confirm(solution.problem, solution.best.layout, open_device(), say)
+
+
+def _is_source(file: Path | None) -> bool:
+    return file is not None and file.suffix in (".cu", ".cuh", ".h", ".hpp", ".cpp")
+
+
+def limits_of(spec: Spec) -> Limits:
+    """What the layout may cost. Raises `BankcheckError` for a run that is no power of two."""
+    return Limits(spec.max_bytes, spec.forbid, _power(spec.keep_bytes or 1))
 
 
 def _merged(read: Spec, given: Spec) -> Spec:
@@ -115,16 +140,18 @@ def _power(keep_bytes: int) -> int:
 
 
 def _picture(problem: Problem, solution: Solution | None) -> Canvas:
-    from bankcheck.stills.solution import draw_solution
+    from bankcheck.stills.solution import draw_solutions
 
     if solution is None:
         raise BankcheckError(f"there is nothing to draw: no layout helps any access of {problem.tile.name}")
-    return draw_solution(solution)
+    return draw_solutions([("", solution)])
 
 
 def _print(
     problem: Problem, solution: Solution | None, confirmed: Confirmed | None, language: str | None, output: str
 ) -> None:
+    if language == "diff":
+        raise click.UsageError("--emit diff is the change of a source file: give FILE.cu and --array")
     if language is not None and solution is not None:
         text = code(language, solution.best.layout, problem.tile)
         if text is None:

@@ -16,16 +16,25 @@ if TYPE_CHECKING:
 
 def to_json(problem: Problem, solution: Solution | None, confirmed: Confirmed | None = None) -> str:
     """One object; counts are wavefronts over all warps and values. Without a solution only what was not solved for."""
+    found = {"schema": 1, **document(problem, solution)}
+    if confirmed is not None:
+        made = [(row.label, row.instruction, row.verdict) for row in confirmed.rows]
+        made += [(layout.label, layout.instruction, layout.verdict) for layout in confirmed.layouts]
+        found["verified"] = [dict(zip(("label", "instruction", "verdict"), row, strict=True)) for row in made]
+    return json.dumps(found, indent=2)
+
+
+def document(problem: Problem, solution: Solution | None) -> dict[str, Any]:
+    """A problem and its solution."""
     tile = problem.tile
-    document: dict[str, Any] = {
-        "schema": 1,
+    found: dict[str, Any] = {
         "tile": {"name": tile.name, "type": tile.type_name, "shape": list(tile.shape), "bytes": tile.size_bytes},
         "unsolvable": [{"access": name, "reason": reason} for name, reason in problem.unsolvable],
         "assumptions": list(problem.assumptions),
     }
     if solution is not None:
         best = solution.best
-        document |= {
+        found |= {
             "statement": solution.statement,
             "solved": solution.solved,
             "at_floor": solution.at_floor,
@@ -48,11 +57,7 @@ def to_json(problem: Problem, solution: Solution | None, confirmed: Confirmed | 
             "code": {language: emit.code(language, best.layout, tile) for language in emit.LANGUAGES},
             "tma": emit.tma_mode(best.layout, tile),
         }
-    if confirmed is not None:
-        made = [(row.label, row.instruction, row.verdict) for row in confirmed.rows]
-        made += [(layout.label, layout.instruction, layout.verdict) for layout in confirmed.layouts]
-        document["verified"] = [dict(zip(("label", "instruction", "verdict"), row, strict=True)) for row in made]
-    return json.dumps(document, indent=2)
+    return found
 
 
 def _ranked(row: Ranked, tile: Tile) -> dict[str, Any]:

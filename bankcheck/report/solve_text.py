@@ -22,22 +22,22 @@ def report(solution: Solution) -> Iterator[str]:
     """The lines of the report, styled; a plain stream strips the styles."""
     tile, best = solution.problem.tile, solution.best
     yield f"{strong(declared(tile))}, {tile.size_bytes:,} bytes: {emit.title(best.layout, tile)}"
-    yield from _wrapped("", [solution.statement], good if solution.solved else bad)
+    yield from wrapped("", [solution.statement], good if solution.solved else bad)
     yield ""
-    yield from _layouts(solution)
+    yield from layouts(solution)
     yield ""
-    yield from _accesses(solution)
+    yield from accesses(solution)
     yield ""
-    yield from _why_not(solution)
+    yield from why_not(solution)
     if not solution.nothing_to_do:
         yield from _code(solution)
-    yield from _wrapped("assumed: ", solution.problem.assumptions, faint)
+    yield from wrapped("assumed: ", solution.problem.assumptions, faint)
 
 
 def unsolvable(accesses: Sequence[tuple[str, str]]) -> Iterator[str]:
     """A line for every access that no layout can help, given with the reason."""
     for name, reason in accesses:
-        yield from _wrapped("not solved for: ", [f"{name}: {reason}"], bad)
+        yield from wrapped("not solved for: ", [f"{name}: {reason}"], bad)
 
 
 def confirmed_text(confirmed: Confirmed) -> Iterator[str]:
@@ -56,7 +56,8 @@ def declared(tile: Tile) -> str:
     return f"{tile.type_name} {tile.name}{''.join(f'[{length}]' for length in tile.shape)}"
 
 
-def _layouts(solution: Solution) -> Iterator[str]:
+def layouts(solution: Solution) -> Iterator[str]:
+    """A table with the best layout of each family."""
     tile = solution.problem.tile
     rows = list(solution.ranked)
     titles = [emit.title(row.layout, tile) for row in rows]
@@ -67,7 +68,7 @@ def _layouts(solution: Solution) -> Iterator[str]:
         yield f"{name:<{width}}  {_counts(row, passes)}  {_bytes(row):>9}  {row.operations:>10}"
     if solution.fault:
         yield f"{'unchanged':<{width}}  faults"
-        yield from _wrapped("  ", [solution.fault], str)
+        yield from wrapped("  ", [solution.fault], str)
 
 
 def _counts(row: Ranked, passes: bool) -> str:
@@ -80,7 +81,8 @@ def _bytes(row: Ranked) -> str:
     return f"+{row.added_bytes:,}" if row.added_bytes else f"{row.storage_bytes:,}"
 
 
-def _accesses(solution: Solution) -> Iterator[str]:
+def accesses(solution: Solution) -> Iterator[str]:
+    """A table with every access, before and after."""
     names = [textwrap.shorten(access.name, MAX_NAME, placeholder=" ...") for access in solution.problem.accesses]
     width = max(map(len, [*names, "access"]))
     yield f"{'access':<{width}}  {'now':>8}  {'then':>8}  {'ideal':>8}"
@@ -93,7 +95,7 @@ def _accesses(solution: Solution) -> Iterator[str]:
     yield faint(f"counted by address: {plural(requests, 'request')}, every lane, warp and value")
 
 
-def _why_not(solution: Solution) -> Iterator[str]:
+def why_not(solution: Solution) -> Iterator[str]:
     """What keeps accesses from their ideal; a blank line after it."""
     lines: list[str] = []
     for access, excess in solution.by_need:
@@ -106,7 +108,7 @@ def _why_not(solution: Solution) -> Iterator[str]:
             lines.append(f"{kept}; alone it would reach its ideal with {alone}, not together with the others")
         else:
             lines.append(f"{kept}; alone too, at best {blocked.alone.cost[0]} with {alone}")
-    yield from _wrapped("", lines, str)
+    yield from wrapped("", lines, str)
     yield from unsolvable(solution.problem.unsolvable)
     if lines or solution.problem.unsolvable:
         yield ""
@@ -125,7 +127,8 @@ def _code(solution: Solution) -> Iterator[str]:
     yield ""
 
 
-def _wrapped(label: str, items: Sequence[str], style: Callable[[str], str]) -> Iterator[str]:
+def wrapped(label: str, items: Sequence[str], style: Callable[[str], str]) -> Iterator[str]:
+    """Items with a label in front, in lines that fit."""
     for item in items:
         for line in textwrap.wrap(label + item, WIDTH, subsequent_indent="  "):
             yield style(line)

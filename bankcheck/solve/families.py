@@ -40,6 +40,10 @@ class Limits:
     keep_bytes: int = 1
     """Aligned runs of a row of this many bytes stay contiguous and aligned."""
 
+    def allow(self, storage_bytes: int) -> bool:
+        """Whether the tile may be that large."""
+        return self.max_bytes is None or storage_bytes <= self.max_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Space:
@@ -104,7 +108,7 @@ class Space:
     def _allows(self, layout: Layout) -> bool:
         """Whether the layout's pitch keeps the accesses aligned, and its size is within the limit."""
         pitch_bytes, unit = layout.pitch(self.tile) * self.tile.element_bytes, self.tile.element_bytes
-        if self.limits.max_bytes is not None and layout.storage_bytes(self.tile) > self.limits.max_bytes:
+        if not self.limits.allow(layout.storage_bytes(self.tile)):
             return False
         if self.limits.keep_bytes > 1 and pitch_bytes % self.limits.keep_bytes:
             return False

@@ -36,6 +36,8 @@ class Tile:
     columns: int
     declared: tuple[int, ...] = ()
     """The dimensions as written, unpadded; empty for (rows, columns)."""
+    padding: int = 0
+    """Elements behind each row now: the layout that is compared with has rows of `columns + padding`."""
 
     def __post_init__(self) -> None:
         if min(self.rows, self.columns, self.element_bytes) < 1:

@@ -24,8 +24,11 @@ MAX_COUNTED = 80_000
 """Requests counted by addresses for one family; counting by ranks needs no limit."""
 
 
-def solve(problem: Problem, limits: Limits | None = None) -> Solution:
+def solve(problem: Problem, limits: Limits | None = None, *, explain: bool = True) -> Solution:
     """The cheapest layout under which as many accesses as possible are at their ideal.
+
+    `explain` also solves for each access that keeps an excess by itself: see `explained`. Padding that the array has
+    stays if nothing counts less.
 
     Raises `BankcheckError` if there is no access to solve for, or if no layout is allowed by the limits.
     """
@@ -33,19 +36,24 @@ def solve(problem: Problem, limits: Limits | None = None) -> Solution:
         raise BankcheckError(f"there is no access of {problem.tile.name} to solve for")
     limits = limits or Limits()
     floors = [floor_of(access) for access in problem.accesses]
+    by_need = tuple((a, excess) for a, (excess, _) in zip(problem.accesses, floors, strict=True) if excess)
     search = _Search(problem, limits, _total(floors))
+    now, fault = search.now()
+    if problem.tile.padding and now is not None and now.cost == search.floor and limits.allow(now.storage_bytes):
+        return Solution(problem, (now,), now, "", search.floor, by_need, (), ())
     ranked, searched = search.run()
     if not ranked:
         raise BankcheckError(f"no layout of {problem.tile.name} keeps its accesses aligned and within the limits")
-    before, fault = next((row for row in ranked if row.layout == Layout()), None), ""
-    if before is None:
-        try:
-            before = search.judged(Layout())
-        except BankcheckError as error:
-            fault = error.message
-    by_need = tuple((a, excess) for a, (excess, _) in zip(problem.accesses, floors, strict=True) if excess)
-    blocked = tuple(_blocked(ranked[0], problem, floors, limits))
-    return Solution(problem, ranked, before, fault, search.floor, by_need, blocked, searched)
+    solution = Solution(problem, ranked, now, fault, search.floor, by_need, (), searched)
+    return explained(solution, limits) if explain else solution
+
+
+def explained(solution: Solution, limits: Limits) -> Solution:
+    """The same, with what each access that keeps an excess could reach alone."""
+    if solution.at_floor:
+        return solution
+    floors = [floor_of(access) for access in solution.problem.accesses]
+    return replace(solution, blocked=tuple(_blocked(solution.best, solution.problem, floors, limits)))
 
 
 def _total(costs: Iterable[Cost]) -> Cost:
@@ -60,9 +68,17 @@ class _Search:
         self.problem, self.floor = problem, floor
         self.space: Space = space_of(problem, limits)
         self._tally = Tally(problem)
+        self._judged: dict[Layout, Ranked] = {}
+
+    def now(self) -> tuple[Ranked | None, str]:
+        """The layout as it is, or why it faults."""
+        try:
+            return self.judged(Layout(self.problem.tile.padding)), ""
+        except BankcheckError as error:
+            return None, error.message
 
     def run(self) -> tuple[tuple[Ranked, ...], tuple[Searched, ...]]:
-        """The best layout of every family that counts less than the unchanged one, best first, and the unchanged one.
+        """The best layout of every family that is better than the array as it is, best first, and that one.
 
         Padded swizzles are listed only if they are better than all others.
         """
@@ -73,8 +89,9 @@ class _Search:
                 best, done = self._best(family, self.space.members(family))
                 searched += [done] if done.considered else []
                 found += [self.judged(best)] if best is not None else []
-        plain = next((row.cost for row in found if row.layout == Layout()), None)
-        found = [row for row in found if plain is None or row.cost < plain or row.layout == Layout()]
+        now, _ = self.now()
+        if now is not None:
+            found = [row for row in found if row.order < now.order or row.layout == now.layout] or found
         found.sort(key=lambda row: row.order)
         better, done = self._padded_swizzles(found[0] if found else None)
         searched += [done] if done.considered or done.note else []
@@ -121,8 +138,10 @@ class _Search:
     def judged(self, layout: Layout) -> Ranked:
         """The layout, counted by its addresses."""
         tile = self.problem.tile
-        counts = tuple(count_access(access, layout, tile) for access in self.problem.accesses)
-        return Ranked(layout, counts, layout.storage_bytes(tile), self.space.price(layout))
+        if layout not in self._judged:
+            counts = tuple(count_access(access, layout, tile) for access in self.problem.accesses)
+            self._judged[layout] = Ranked(layout, counts, layout.storage_bytes(tile), self.space.price(layout))
+        return self._judged[layout]
 
 
 def _blocked(best: Ranked, problem: Problem, floors: list[Cost], limits: Limits) -> Iterator[Blocked]:

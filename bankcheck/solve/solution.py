@@ -75,9 +75,9 @@ class Solution:
     problem: Problem
     ranked: tuple[Ranked, ...]
     before: Ranked | None
-    """The unchanged layout; None if it faults."""
+    """The layout as it is; None if it faults."""
     fault: str
-    """Why the unchanged layout faults, or empty."""
+    """Why the layout as it is faults, or empty."""
     floor: Cost
     """What no one-to-one layout of any kind can go below."""
     by_need: tuple[tuple[TileAccess, int], ...]
@@ -102,8 +102,8 @@ class Solution:
 
     @property
     def nothing_to_do(self) -> bool:
-        """Whether the unchanged layout is the best."""
-        return self.best.layout == Layout()
+        """Whether the layout as it is is the best."""
+        return self.best.layout == Layout(self.problem.tile.padding)
 
     @property
     def complete(self) -> bool:

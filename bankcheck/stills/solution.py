@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bankcheck.banks import count_wavefronts
 from bankcheck.hardware import WORD_BYTES
 from bankcheck.report.solve_text import declared
@@ -19,11 +21,24 @@ WIDTH = 2 * MARGIN + 2 * PANEL_WIDTH + GAP
 COLUMN = 90
 
 
-def draw_solution(solution: Solution) -> Canvas:
+def draw_solutions(solutions: Sequence[tuple[str, Solution]], refused: Sequence[str] = ()) -> Canvas:
+    """Each problem under its label (empty for the only one), and in words those that were refused."""
+    tiles = dict.fromkeys(declared(solution.problem.tile) for _, solution in solutions)
+    canvas = Canvas(WIDTH, f"Layout of {', '.join(tiles)}")
+    for number, (label, solution) in enumerate(solutions):
+        canvas.bottom += 2 * MARGIN if number else 0
+        if label:
+            canvas.paragraph(MARGIN, label, 14, fill=FAINT, room=WIDTH - 2 * MARGIN)
+            canvas.bottom += 8
+        _draw(canvas, solution)
+    for text in refused:
+        canvas.paragraph(MARGIN, text, fill=BAD, room=WIDTH - 2 * MARGIN)
+    return canvas
+
+
+def _draw(canvas: Canvas, solution: Solution) -> None:
     """The tile as declared beside the best layout, with the request framed that costs most as declared."""
-    tile = solution.problem.tile
-    canvas = Canvas(WIDTH, f"Layout of {declared(tile)}")
-    room = WIDTH - 2 * MARGIN
+    tile, room = solution.problem.tile, WIDTH - 2 * MARGIN
     canvas.bottom += 20
     canvas.text(MARGIN, canvas.bottom, declared(tile), 22, mono=True, bold=True, room=room)
     best = "no change" if solution.nothing_to_do else emit.title(solution.best.layout, tile)
@@ -47,7 +62,6 @@ def draw_solution(solution: Solution) -> Canvas:
         canvas.paragraph(MARGIN + LABELS, f"not solved for: {name}: {reason}", fill=BAD, room=room - LABELS)
     for text in solution.problem.assumptions:
         canvas.paragraph(MARGIN + LABELS, f"assumed: {text}", fill=FAINT, room=room - LABELS)
-    return canvas
 
 
 def _framed(solution: Solution) -> tuple[TileAccess, Request]:
@@ -71,7 +85,7 @@ def _panel(
     image = Tile(tile.rows, tile.columns, unit, lambda row, column: layout.offsets(tile, [(row, column)])[0] * unit)
     places = [at for at in addresses_of(request, access, layout, tile) if at is not None]
     words = {word for at in places for word in range(at // WORD_BYTES, (at + access.width_bytes - 1) // WORD_BYTES + 1)}
-    cost = plural(ranked.wavefronts, "wavefront")
+    cost = f"{ranked.wavefronts:,} wavefront{'s' * (ranked.wavefronts != 1)}"
     good = ranked.cost[0] == 0
     code = declared(tile) if ranked is solution.before else emit.title(layout, tile)
     y = draw_heading(canvas, left, top, f"{heading}, {size}", code, cost, good, PANEL_WIDTH)

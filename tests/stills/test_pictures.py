@@ -255,6 +255,13 @@ def test_the_picture_of_a_solution_shows_the_tile_before_and_after(draw: Draw) -
     assert "framed: 128 words that one request asks for, in 8 banks" in words and "not drawn: 32 more rows" in words
 
 
+def test_an_array_of_a_source_file_is_drawn_with_its_kernel(draw: Draw) -> None:
+    words = draw("solve", str(ROOT / "examples" / "transpose_bad.cu"), "--array", "tile").words.splitlines()
+    assert {"transpose, block 32x8", "1,056 wavefronts", "64 wavefronts", "Swizzle<5,0,5>"} <= set(words)
+    at = words.index("9: tile[x][y + i]")
+    assert words[at + 1 : at + 4] == ["1,024", "32", "32"]
+
+
 def test_a_layout_that_needs_no_change_is_drawn_once(draw: Draw) -> None:
     picture = draw("solve", "--decl", "float A[32][32]", "--access", "load: A[ty][tx]")
     assert [text.text for text in picture.texts].count("row 0") == 1 and "no change" in picture.words
