@@ -129,14 +129,14 @@ def _exported(number: int) -> tuple[Options, Analysis, dict[str, Any]]:
     return options, analysis, access_data(analysis, propose(analysis, options), options)
 
 
-def _laid_out(expression: str, options: Options, pad: int, swizzle: Any) -> Access | None:
-    """The access in a layout; None where the package refuses it."""
+def _laid_out(expression: str, options: Options, unit: str, pad: int, swizzle: Any) -> Access | None:
+    """The access in a layout, a swizzle counting in `unit`; None where the package refuses it."""
     changed = with_padding(options, pad)
     try:
         if swizzle == "xor":
             changed = replace(changed, pad=(), swizzle_xor=True)
         elif swizzle != "off":
-            changed = replace(changed, swizzle=Swizzle(*swizzle))
+            changed = replace(changed, swizzle=Swizzle(*swizzle), swizzle_unit=unit)
         return read_access(expression, changed)
     except BankcheckError:
         return None
@@ -179,7 +179,8 @@ def test_every_layout_and_value_is_counted_alike(scripts: Run, number: int) -> N
             indices = [chosen.randrange(len(knob["values"])) for knob in data["knobs"]]
             asked.append((indices, chosen.choice(data["bases"]), *layout))
     found = scripts(COUNT_LAYOUTS, {"data": data, "asked": asked})
-    accesses = {layout: _laid_out(expression, options, *layout) for layout in layouts}
+    unit = "byte" if data["array"]["swizzleUnitBytes"] == 1 else "element"
+    accesses = {layout: _laid_out(expression, options, unit, *layout) for layout in layouts}
     for (indices, base, *layout), got in zip(asked, found, strict=True):
         point = {knob["name"]: knob["values"][at] for knob, at in zip(data["knobs"], indices, strict=True)}
         assert got == _expected(accesses[layout[0], layout[1]], point, base), (layout, point, base)
