@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bankcheck.commands.common import write_pictures
-from bankcheck.commands.solve import limits_of
+from bankcheck.commands.solve import confirmed_on_device, limits_of
 from bankcheck.errors import BankcheckError
 from bankcheck.launch import Block
 from bankcheck.lint.config import Config, find_config, load_config
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def solve_file(
     file: Path | None, array: str | None, kernel: str | None, defines: tuple[str, ...], spec: Spec, emit: str | None,
-    output: str, pictures: tuple[Path | None, Path | None],
+    output: str, pictures: tuple[Path | None, Path | None], *, verify: bool = False,
 ) -> int:  # fmt: skip
     """Solve for an array of a source file, print the result and write `pictures` (SVG, PNG). Returns the exit code."""
     if file is None:
@@ -54,6 +54,8 @@ def solve_file(
     if not found:
         raise BankcheckError(refused[0].reason)
     found = _grouped(found)
+    if verify:
+        found = [replace(one, confirmed=confirmed_on_device(one.solution)) for one in found]
     path = shown(file, config)
     if emit is not None:
         click.echo(_emitted(path, text, found, emit), nl=False)
@@ -63,7 +65,8 @@ def solve_file(
         for line in report.report(path, found, refused):
             click.echo(line)
     write_pictures(*pictures, lambda: _picture(found, refused))
-    return int(bool(refused) or any(not one.solution.solved or one.problem.unread for one in found))
+    failed = any(one.confirmed is not None and not one.confirmed.holds for one in found)
+    return int(failed or bool(refused) or any(not one.solution.solved or one.problem.unread for one in found))
 
 
 def _picture(found: list[Solved], refused: list[Refused]) -> Canvas:

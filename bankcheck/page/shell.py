@@ -27,6 +27,7 @@ _ALWAYS = ("base", "grid")
 _PICTURE = ("picture", "count", "layout", "request", "story")
 ASSETS: dict[str, tuple[str, ...]] = {
     "access": (*_PICTURE, "controls", "player", "access_text", "access"),
+    "solve": (*_PICTURE, "controls", "solve"),
     "ldmatrix": (*_PICTURE, "controls", "access_text", "ldmatrix"),
     "tile": (*_PICTURE, "tile"),
     "code": ("code",),

@@ -18,10 +18,15 @@ def to_json(problem: Problem, solution: Solution | None, confirmed: Confirmed | 
     """One object; counts are wavefronts over all warps and values. Without a solution only what was not solved for."""
     found = {"schema": 1, **document(problem, solution)}
     if confirmed is not None:
-        made = [(row.label, row.instruction, row.verdict) for row in confirmed.rows]
-        made += [(layout.label, layout.instruction, layout.verdict) for layout in confirmed.layouts]
-        found["verified"] = [dict(zip(("label", "instruction", "verdict"), row, strict=True)) for row in made]
+        found["verified"] = verified(confirmed)
     return json.dumps(found, indent=2)
+
+
+def verified(confirmed: Confirmed) -> list[dict[str, str]]:
+    """What the GPU did, a row for each request and layout."""
+    made = [(row.label, row.instruction, row.verdict) for row in confirmed.rows]
+    made += [(layout.label, layout.instruction, layout.verdict) for layout in confirmed.layouts]
+    return [dict(zip(("label", "instruction", "verdict"), row, strict=True)) for row in made]
 
 
 def document(problem: Problem, solution: Solution | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import difflib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bankcheck.ctype import name_of, shape_of
 from bankcheck.report import solve_json, solve_text
@@ -15,6 +15,9 @@ from bankcheck.solve import emit
 from bankcheck.solve.rewrite import Line, Rewrite
 from bankcheck.solve.solution import Solution
 from bankcheck.solve.source import Choice, Refused, SourceProblem
+
+if TYPE_CHECKING:
+    from bankcheck.solve.confirm import Confirmed
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Solved:
     choice: Choice
     solution: Solution
     rewrite: Rewrite
+    confirmed: Confirmed | None = None
+    """What a GPU did with it."""
     others: tuple[str, ...] = ()
     """Launches and instances for which all is the same."""
 
@@ -66,6 +71,9 @@ def _one(path: str, solved: Solved) -> Iterator[str]:
         yield from _changes(solved.rewrite)
         yield ""
     yield from solve_text.wrapped("assumed: ", assumptions(problem, solution), faint)
+    if solved.confirmed is not None:
+        yield ""
+        yield from solve_text.confirmed_text(solved.confirmed)
 
 
 def _unread(problem: SourceProblem) -> Iterator[str]:
@@ -132,6 +140,7 @@ def _json(solved: Solved) -> dict[str, Any]:
         "changes": [asdict(line) for line in _edited(rewrite)],
         "complete": rewrite.complete,
         "notes": list(rewrite.notes),
+        **({} if solved.confirmed is None else {"verified": solve_json.verified(solved.confirmed)}),
     }
 
 

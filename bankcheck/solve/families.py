@@ -142,11 +142,12 @@ class Space:
                             yield swizzle
 
     def _column_xors(self, pad: int) -> Iterator[ColumnXor]:
-        """Every column XOR that permutes each row: the columns are whole blocks of the values it takes."""
+        """Every column XOR that stays in its row, or in the row's padding: whole blocks of the values it takes fit."""
         if not _is_power(self.run):
             return
         row_bits = (self.tile.rows - 1).bit_length()
-        whole = (self.tile.columns & -self.tile.columns).bit_length() - 1
+        columns, pitch = self.tile.columns, self.tile.columns + pad
+        whole = max(bit for bit in range(pitch.bit_length()) if -(-columns >> bit) << bit <= pitch)
         for target in range(self.run.bit_length() - 1, min(self._bank_bits(pad), whole)):
             for shift in range(row_bits):
                 yield from (

@@ -31,7 +31,7 @@ from bankcheck.options import Options
 from bankcheck.places import Array, Entity, Place
 from bankcheck.scope import AccessScope, read_integer
 from bankcheck.solve.problem import Problem, Request, Tile, TileAccess, tile_access
-from bankcheck.syntax import Snippet
+from bankcheck.syntax import MAX_TEXT, Snippet
 from bankcheck.warps import per_lane
 
 MAX_REQUESTS = 20_000
@@ -137,6 +137,8 @@ def tile_of(place: Place, columns: int | None = None) -> Tile:
 
 def split_access(text: str) -> Parts:
     """Cut an access line at its colon, `if` and `for`."""
+    if len(text) > MAX_TEXT:
+        raise BankcheckError(f"an access has {len(text)} characters: at most {MAX_TEXT} are read")
     op, colon, _ = text.partition(":")
     if not colon or re.search(r"[\[(]", op):
         raise BankcheckError(

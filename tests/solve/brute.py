@@ -36,12 +36,11 @@ class Table:
 
 
 def swizzled(offset: int, bits: int, base: int, shift: int) -> int:
-    """CuTe's Swizzle<B,M,S>, bit by bit."""
-    for bit in range(bits):
-        source = base + bit + (shift if shift > 0 else 0)
-        target = base + bit + (-shift if shift < 0 else 0)
-        offset ^= (offset >> source & 1) << target
-    return offset
+    """CuTe's Swizzle<B,M,S>: B bits from M+S (or M, for a negative S) on, XOR-ed onto those from M (or M-S) on."""
+    field = (1 << bits) - 1
+    if shift > 0:
+        return offset ^ (offset >> base + shift & field) << base
+    return offset ^ (offset >> base & field) << base - shift
 
 
 def tables(rows: int, columns: int, element_bytes: int, period: int) -> Iterator[Table]:
@@ -66,8 +65,8 @@ def tables(rows: int, columns: int, element_bytes: int, period: int) -> Iterator
         for bits in range(1, top):
             for base in range(top - 1):
                 for shift in [*range(bits, top - base), *range(base - top + 1, -bits + 1)]:
-                    everything = {swizzled(offset, bits, base, shift) for offset in range(rows * pitch)}
-                    if everything == set(range(rows * pitch)):
+                    size = rows * pitch
+                    if all(swizzled(offset, bits, base, shift) < size for offset in range(size)):
                         moved = {place: swizzled(offset, bits, base, shift) for place, offset in plain.items()}
                         yield from table(f"pad {pad} Swizzle<{bits},{base},{shift}>", moved, pitch)
         for bits in range(1, rows.bit_length() + 1):
@@ -75,7 +74,7 @@ def tables(rows: int, columns: int, element_bytes: int, period: int) -> Iterator
                 for target in range(columns.bit_length()):
                     mask = (1 << bits) - 1
                     moved = {(r, c): r * pitch + (c ^ (r >> shift & mask) << target) for r, c in places}
-                    if all(moved[r, c] < r * pitch + columns for r, c in places):
+                    if all(moved[r, c] < (r + 1) * pitch for r, c in places):
                         yield from table(f"pad {pad} xor {bits},{shift},{target}", moved, pitch)
 
 
@@ -86,8 +85,8 @@ def counted(instruction: str, addresses: tuple[int | None, ...]) -> tuple[int, i
     return oracle.wavefronts(instruction, listed), oracle.row_passes(listed) if "cp.async.cg" in instruction else 0
 
 
-def cost(table: Table, accesses: list[Access], element_bytes: int) -> tuple[int, int] | None:
-    """(excess, row passes) of all requests; None if a lane's bytes are misaligned or not in one piece."""
+def cost(table: Table, accesses: list[Access], element_bytes: int, most: int) -> tuple[int, int] | None:
+    """(excess, row passes) of all requests; None if a lane's bytes are misaligned or torn, or above `most` excess."""
     excess = passes = 0
     for access in accesses:
         run = max(1, access.width // element_bytes)
@@ -109,15 +108,17 @@ def cost(table: Table, accesses: list[Access], element_bytes: int) -> tuple[int,
             wavefronts, queued = counted(access.instruction, tuple(addresses))
             excess += max(0, wavefronts - least)
             passes += queued
+            if excess > most:
+                return None
     return excess, passes
 
 
 def best(rows: int, columns: int, element_bytes: int, accesses: list[Access]) -> tuple[int, int, int]:
     """The smallest (excess, row passes, bytes added) of all layouts."""
     period = 512 if any(access.instruction.startswith("cp.async.cg") for access in accesses) else 128
-    found = []
+    found = (1 << 30, 0, 0)
     for table in tables(rows, columns, element_bytes, period):
-        counted = cost(table, accesses, element_bytes)
-        if counted is not None:
-            found.append((*counted, (table.elements - rows * columns) * element_bytes))
-    return min(found)
+        total = cost(table, accesses, element_bytes, found[0])
+        if total is not None:
+            found = min(found, (*total, (table.elements - rows * columns) * element_bytes))
+    return found

@@ -89,25 +89,31 @@ OTHERS = [(4, 12), (3, 10), (5, 8), (7, 6), (8, 9), (1, 24), (12, 4)]
 
 
 @given(problems((4, 8, 16, 16), POWERS))
-@settings(max_examples=10)
+@settings(max_examples=8)
 def test_powers_of_two(problem: tuple[Tile, list[Access]]) -> None:
     agrees(*problem)
 
 
 @given(problems((4, 8, 16, 16), OTHERS))
-@settings(max_examples=10)
+@settings(max_examples=8)
 def test_other_sizes(problem: tuple[Tile, list[Access]]) -> None:
     agrees(*problem)
 
 
-@given(problems((1, 2), [(8, 8), (4, 16), (3, 12), (5, 11), (9, 4)]))
-@settings(max_examples=5)
+@given(problems((2,), [(8, 8), (4, 8), (3, 12), (5, 6)]))
+@settings(max_examples=3)
 def test_narrow_elements(problem: tuple[Tile, list[Access]]) -> None:
     agrees(*problem)
 
 
-@given(problems((1, 2, 4, 8, 16), [*POWERS, *OTHERS, (32, 32), (16, 24), (33, 9)]), st.data())
-@settings(max_examples=60)
+@given(problems((12,), [(8, 8), (4, 12), (5, 11)]))
+@settings(max_examples=3)
+def test_elements_of_no_power_of_two(problem: tuple[Tile, list[Access]]) -> None:
+    agrees(*problem)
+
+
+@given(problems((1, 2, 3, 4, 8, 12, 16), [*POWERS, *OTHERS, (32, 32), (16, 24), (33, 9)]), st.data())
+@settings(max_examples=30)
 def test_the_fast_count_is_the_exact_one(problem: tuple[Tile, list[Access]], data: st.DataObject) -> None:
     tile, accesses = problem
     solved = as_problem(tile, accesses)
@@ -204,29 +210,25 @@ def test_a_misaligned_tile_is_padded_until_it_is_aligned() -> None:
 
 
 def test_columns_that_are_padded_to_a_power_of_two() -> None:
-    solution = found("float s[32][24]", WARP, "st: s[j][lane] if lane < 24 for j=0:32", "ld: s[lane][j] for j=0:24")
-    assert solution.solved
+    """Of 24 columns, padding to 32 and a swizzle is a choice; a padding by one costs fewer bytes."""
+    filled = "st: s[j][lane] if lane < 24 for j=0:32"
+    solution = found("float s[32][24]", WARP, filled, "ld: s[lane][j] for j=0:24")
+    assert solution.solved and solution.complete
+    assert solution.best.added_bytes <= 128
 
 
 ROWS, COLUMNS = "st: s[j][lane] for j=0:32", "ld: s[lane][j] for j=0:32"
-DIAGONAL, COUNTER = "ld: s[lane][(lane + j)%32] for j=0:32", "ld: s[lane][(j + 32 - lane)%32] for j=0:32"
 
 
 def test_accesses_that_exclude_each_other() -> None:
-    problem = read_problem("float s[8][32]", ["ld: s[lane/4][lane%4*8 + j] for j=0:8", *REST], WARP)
-    solution = solve(problem)
-    if solution.solved:
-        pytest.fail("this problem should have no solution")
-    assert all(blocked.count.excess > 0 for blocked in solution.blocked) and solution.blocked
+    solution = found("float s[32][32]", WARP, "ld16: s[lane][4*j] for j=0:8", ROWS, COLUMNS, limits=NO_PADDING)
+    assert solution.complete and not solution.solved and "in the family" in solution.statement
+    ((blocked, alone),) = [(one.count.access.name, one.alone) for one in solution.blocked]
+    assert blocked == COLUMNS and alone.layout == Layout(swizzle=Swizzle(5, 0, 5))
+    assert solution.blocked[0].solvable_alone and solution.blocked[0].count.excess == solution.best.cost[0] == 96
 
 
-REST = (
-    "ld: s[lane%8][lane/8 + 4*j] for j=0:8",
-    "ld: s[j][lane] for j=0:8",
-    "ld: s[lane%8][(lane/8 + lane%8*4 + j) % 32] for j=0:32",
-    "ld: s[lane%8][(lane/8*8 + lane%8*3 + j) % 32] for j=0:32",
-    "ld: s[lane%8][(lane/8*8 + lane%8*5 + j) % 32] for j=0:32",
-)
+NO_PADDING = Limits(forbid=("pad",))
 
 
 def test_what_no_layout_can_do_is_said() -> None:

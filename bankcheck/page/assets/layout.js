@@ -2,18 +2,25 @@
 //
 // An array is { name, element, dims, elementBytes, columns, matrixRows, sizeBytes, swizzleUnitBytes }; `matrixRows` are
 // the rows of one matrix in a stack of them, 0 for a single one. A layout is { pad, swizzle }: elements added to each
-// row, and "off", "xor" (column ^= row) or [B, M, S] (CuTe's Swizzle<B,M,S> on offsets of `swizzleUnitBytes`).
+// row, and "off", "xor" (column ^= row) or [B, M, S] (CuTe's Swizzle<B,M,S> on offsets of `swizzleUnitBytes`). Layouts
+// that `solve` finds may also have columnXor: [bits, shift, target], rotation: columns per row, and a name.
 
 // The byte offset at which `columnBytes` of `row` are stored.
 function storedBytes(array, layout, row, columnBytes) {
   const pitch = (array.columns + layout.pad) * array.elementBytes;
-  if (layout.swizzle === "xor") {
-    const column = Math.floor(columnBytes / array.elementBytes);
-    const moved = column ^ (array.matrixRows ? floorMod(row, array.matrixRows) : row);
-    return row * pitch + columnBytes + (moved - column) * array.elementBytes;
-  }
-  const offset = row * pitch + columnBytes;
+  const column = Math.floor(columnBytes / array.elementBytes);
+  const moved = movedColumn(array, layout, row, column);
+  const offset = row * pitch + columnBytes + (moved - column) * array.elementBytes;
   return Array.isArray(layout.swizzle) ? swizzled(byteSwizzle(array, layout.swizzle), offset) : offset;
+}
+
+function movedColumn(array, { swizzle, columnXor, rotation }, row, column) {
+  if (swizzle === "xor") return column ^ (array.matrixRows ? floorMod(row, array.matrixRows) : row);
+  if (columnXor) {
+    const [bits, shift, target] = columnXor;
+    return column ^ (((row >> shift) & (2 ** bits - 1)) << target);
+  }
+  return rotation ? floorMod(column + rotation * row, array.columns) : column;
 }
 
 function byteSwizzle(array, [bits, base, shift]) {
@@ -61,12 +68,14 @@ function escapeProblem(array, layout, inBytes) {
 
 // The array as C declares it, its padding included.
 function declarationOf(array, layout) {
-  const dims = array.dims.map((size, at) => (at === array.dims.length - 1 && size ? size + layout.pad : size || ""));
+  const added = array.dims.length > 1 ? layout.pad : layout.pad * rowsOf(array);
+  const dims = array.dims.map((size, at) => (at === array.dims.length - 1 && size ? size + added : size || ""));
   return `${array.element} ${array.name}${dims.map((size) => `[${size}]`).join("")}`;
 }
 
 // A layout in words.
 function layoutName(array, layout) {
+  if (layout.name) return layout.name;
   const parts = [];
   if (layout.pad) parts.push(`rows padded by ${plural(layout.pad, "element")}`);
   if (layout.swizzle === "xor") parts.push("column ^= row");
@@ -76,4 +85,7 @@ function layoutName(array, layout) {
   return parts.join(", ") || "no padding, no swizzle";
 }
 
-const sameLayout = (one, other) => one.pad === other.pad && String(one.swizzle) === String(other.swizzle);
+const rowsOf = (array) => (array.columns ? array.sizeBytes / (array.columns * array.elementBytes) : 1);
+
+const keyOf = ({ pad, swizzle, columnXor = null, rotation = 0 }) => JSON.stringify([pad, swizzle, columnXor, rotation]);
+const sameLayout = (one, other) => keyOf(one) === keyOf(other);

@@ -19,11 +19,12 @@ VIEWS.tile = (root, data) => {
   draw(data.before, data.after, 0, []);
   document.addEventListener("layout", ({ detail: told }) => {
     if (told.key !== data.key) return;
-    draw(data.before, sameLayout(told.layout, data.before) ? data.after : told.layout, told.base, told.places);
+    const after = sameLayout(told.layout, data.before) ? data.after : told.layout;
+    draw(data.before, after, told.base, told.places, told.laneBytes);
   });
 
-  function draw(before, after, base, places) {
-    const wanted = markedPlaces(data, places);
+  function draw(before, after, base, places, laneBytes = data.bytesPerLane) {
+    const wanted = markedPlaces(data, places, laneBytes);
     const layouts = sameLayout(before, after) ? [before] : [before, after];
     const usable = layouts.filter((layout) => !swizzleProblem(data.array, layout, 1));
     const window = windowOf(data, usable, wanted);
@@ -52,8 +53,9 @@ VIEWS.tile = (root, data) => {
 // Bytes that one cell stands for: an element, or a word where elements are smaller and no layout takes words apart.
 function cellBytes({ array, hardware }, layouts) {
   const small = array.elementBytes < hardware.wordBytes;
-  const torn = layouts.some(({ swizzle, pad }) =>
-    swizzle === "xor" || (pad * array.elementBytes) % hardware.wordBytes !== 0 ||
+  const moves = (elements) => (elements * array.elementBytes) % hardware.wordBytes !== 0;
+  const torn = layouts.some(({ swizzle, pad, columnXor, rotation = 0 }) =>
+    swizzle === "xor" || moves(pad) || moves(rotation) || (columnXor && moves(2 ** columnXor[2])) ||
     (Array.isArray(swizzle) && 2 ** byteSwizzle(array, swizzle).base < hardware.wordBytes));
   const whole = (array.columns * array.elementBytes) % hardware.wordBytes === 0;
   return small && whole && !torn ? hardware.wordBytes : array.elementBytes;
@@ -63,7 +65,7 @@ function cellBytes({ array, hardware }, layouts) {
 function windowOf(data, layouts, wanted) {
   const { array } = data;
   const bytes = cellBytes(data, layouts);
-  const rows = array.sizeBytes / (array.columns * array.elementBytes);
+  const rows = rowsOf(array);
   const cells = Math.ceil((array.columns * array.elementBytes) / bytes);
   const asked = [...wanted.values()].map(({ row }) => row);
   const first = asked.length && Math.max(...asked) >= MOST_ROWS ? Math.min(...asked) : 0;
@@ -88,9 +90,11 @@ function mapOf(data, layout, base, window, lanes) {
 
 // "tile[3][4]"; "tile[3][4..5]" where a cell holds several elements.
 function elementName(array, row, columnBytes, bytes) {
-  const first = Math.floor(columnBytes / array.elementBytes);
+  const start = array.dims.length > 1 ? 0 : row * array.columns;
+  const first = start + Math.floor(columnBytes / array.elementBytes);
   const count = Math.max(1, Math.floor(bytes / array.elementBytes));
   const columns = count > 1 ? `${first}..${first + count - 1}` : `${first}`;
+  if (array.dims.length < 2) return `${array.name}[${columns}]`;
   const indices = [];
   let rest = row;
   for (const size of array.dims.slice(1, -1).reverse()) {
@@ -101,11 +105,11 @@ function elementName(array, row, columnBytes, bytes) {
 }
 
 // "row,byte" -> { row, byte, lanes } of what the lanes ask for.
-function markedPlaces(data, places) {
+function markedPlaces(data, places, laneBytes) {
   const wanted = new Map();
   places.forEach((place, lane) => {
     if (!place) return;
-    for (let byte = place[1]; byte < place[1] + (data.bytesPerLane ?? 1); byte += data.array.elementBytes) {
+    for (let byte = place[1]; byte < place[1] + laneBytes; byte += data.array.elementBytes) {
       const key = `${place[0]},${byte}`;
       if (!wanted.has(key)) wanted.set(key, { row: place[0], byte, lanes: [] });
       wanted.get(key).lanes.push(lane);
@@ -160,8 +164,9 @@ function panel(data, title, tell) {
 
   return (layout, map, window) => {
     const { array } = data;
-    heading.replaceChildren(`${title}: `, make("code", {}, declarationOf(array, layout)),
-      layout.swizzle === "off" ? "" : `, ${layoutName(array, { ...layout, pad: 0 })}`);
+    const padded = sameLayout(layout, { pad: layout.pad, swizzle: "off" });
+    const more = padded ? "" : `, ${layoutName(array, { ...layout, pad: 0 })}`;
+    heading.replaceChildren(`${title}: `, make("code", {}, declarationOf(array, layout)), more);
     say(note, cutNote(window, array));
     const places = [...map.values()];
     const memory = memoryOf(data, places);
