@@ -74,7 +74,8 @@ def tables(rows: int, columns: int, element_bytes: int, period: int) -> Iterator
                 for target in range(columns.bit_length()):
                     mask = (1 << bits) - 1
                     moved = {(r, c): r * pitch + (c ^ (r >> shift & mask) << target) for r, c in places}
-                    if all(moved[r, c] < (r + 1) * pitch for r, c in places):
+                    span = 1 << max((r >> shift & mask) << target for r in range(rows)).bit_length()
+                    if -(-columns // span) * span <= pitch:  # whole blocks of the values it takes fit into a row
                         yield from table(f"pad {pad} xor {bits},{shift},{target}", moved, pitch)
 
 

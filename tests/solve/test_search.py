@@ -32,7 +32,8 @@ def problems(draw: st.DrawFn, units: tuple[int, ...], sizes: list[tuple[int, int
     """A small tile that one access fills, and one or two others that go by columns, diagonals or at random."""
     rows, columns = draw(st.sampled_from(sizes))
     unit = draw(st.sampled_from(units))
-    widths = [width for width in (1, 2, 4, 8, 16) if width >= unit and columns % max(1, width // unit) == 0]
+    widths = [width for width in (1, 2, 4, 8, 16) if unit % width == 0 or columns % max(1, width // unit) == 0]
+    widths = [width for width in widths if unit % width == 0 or width % unit == 0]
     filled = draw(st.sampled_from(widths))
     step = max(1, filled // unit)
     cells = [(row, column) for row in range(rows) for column in range(0, columns, step)]
