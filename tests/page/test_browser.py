@@ -126,6 +126,20 @@ def test_a_32_way_conflict_takes_32_steps(access_page: Path, open_page: Open) ->
     assert "Pass 1 of 1: 32 banks hand out a word each, to lanes 0–31; all are served." in told.inner_text()
 
 
+def test_a_store_is_told_as_a_store(bankcheck: Bankcheck, files: Path, open_page: Open) -> None:
+    page = open_page(_made(bankcheck, files, "store", "analyze", "--op", "store", "--vec", "2", "tile[tx][2*ty]"))
+    assert "Lanes 0–15 all write different words of bank 0" in page.locator(".headline").inner_text()
+    assert "A bank takes in one word per pass" in page.locator(".headline").inner_text()
+    assert (
+        "2 groups of up to 16 lanes one after the other: 16 + 16 = 32 passes" in page.locator(".headline").inner_text()
+    )
+    for _ in range(17):
+        _press(page, "Step")
+    assert page.locator(".pass-text").inner_text() == (
+        "Pass 17 of 32 (lanes 16–31): 2 banks take in a word each, from lane 16; 30 words still wait."
+    )
+
+
 def test_playing_and_pausing(access_page: Path, open_page: Open) -> None:
     page = open_page(access_page, reduced_motion="reduce")
     page.get_by_label("Speed").select_option("12")

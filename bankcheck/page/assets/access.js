@@ -33,7 +33,7 @@ VIEWS.access = (root, data) => {
     story, advice,
     make("div", { class: "controls" }, switches.element, knobs.elements),
     play.element, passText,
-    make("p", { class: "axis quiet" }, "bank \u2192 (each cell: the word that the lane wants there)"),
+    make("p", { class: "axis quiet" }, "bank \u2192 (each cell: the number of the lane's word there)"),
     cells.table, legend(), laneText, numbers, ...[casesTable(data, choose)].filter(Boolean), footnotes(data));
   update();
   document.addEventListener("drawn", tell);
@@ -64,6 +64,7 @@ VIEWS.access = (root, data) => {
 
   // For the tile view of the same access.
   function tell() {
+    if (count.fault) return;
     const { places = [] } = lanesAt(data, choice, layout);
     document.dispatchEvent(new CustomEvent("layout", { detail: { key: data.key, layout, base: choice.base, places } }));
   }
@@ -92,7 +93,7 @@ VIEWS.access = (root, data) => {
   }
 
   function drawPass() {
-    say(passText, passSentence(position, passesOf(count, multiplier).length, count, items));
+    say(passText, passSentence(data.rule, position, passesOf(count, multiplier).length, count, items));
     const waiting = new Map();
     for (const item of items) if (item.last > position) waiting.set(item.bank, (waiting.get(item.bank) ?? 0) + 1);
     for (const bank of banks) {

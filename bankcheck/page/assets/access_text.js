@@ -3,13 +3,13 @@
 // How long a queue is, in four steps that the colours follow.
 const heatOf = (length) => (length < 1 ? null : length === 1 ? 1 : length < 5 ? 2 : length < 16 ? 3 : 4);
 
-const STATES = { waiting: "waiting", now: "handed out in this pass", done: "served" };
+const STATES = { waiting: "waiting", now: "served in this pass", done: "served" };
 
 function stateOf(item, position) {
   return item.first > position ? "waiting" : item.last < position ? "done" : "now";
 }
 
-function passSentence(position, total, count, items) {
+function passSentence(rule, position, total, count, items) {
   if (!total) return "";
   const left = items.filter((item) => item.last > position);
   const wait = left.length === 1 ? "waits" : "wait";
@@ -18,13 +18,14 @@ function passSentence(position, total, count, items) {
     const where = plural(new Set(left.map((item) => item.bank)).size, "bank");
     return `Before the first of ${passesText(total)}: ${plural(left.length, "word")} ${wait} in ${where}.`;
   }
+  const { give, gives, to } = verbsOf(rule);
   const current = items.filter((item) => item.first <= position && position <= item.last);
   const [{ group, bank, word }] = current;
   const who = laneNames([...new Set(current.flatMap((item) => item.lanes))]);
   const part = count.groups.length > 1 ? ` (${laneNames(count.groups[group].lanes)})` : "";
   const what = current.length === 1
-    ? `bank ${bank} hands out word ${word} to ${who}`
-    : `${current.length} banks hand out a word each, to ${who}`;
+    ? `bank ${bank} ${gives} word ${word} ${to} ${who}`
+    : `${current.length} banks ${give} a word each, ${to} ${who}`;
   return `Pass ${position} of ${total}${part}: ${what}; ${waiting}.`;
 }
 
@@ -38,7 +39,8 @@ function laneSentence(data, count, items, lane) {
   const bytes = last > address ? `bytes ${address}\u2013${last}` : `byte ${address}`;
   const s = words.length > 1 ? "s" : "";
   const banks = mine.map((one) => one.bank);
-  const where = `Lane ${lane} wants ${bytes}: word${s} ${spans(words)}, bank${s} ${spans(banks)}.`;
+  const { wants } = verbsOf(data.rule);
+  const where = `Lane ${lane} ${wants} ${bytes}: word${s} ${spans(words)}, bank${s} ${spans(banks)}.`;
   const [item] = mine;
   const queue = items.filter((other) => other.group === item.group && other.bank === item.bank);
   const others = (wanted) => queue.filter(wanted).flatMap((other) => other.lanes);
@@ -106,7 +108,7 @@ function shown(data, one) {
 
 function legend() {
   const entries = [["1", "waiting", "waits, alone in its bank"], ["4", "waiting", "waits in a queue"],
-    ["4", "now", "handed out now"], ["1", "done", "served"]];
+    ["4", "now", "served now"], ["1", "done", "served"]];
   return make("ul", { class: "legend", "aria-label": "Colours" }, entries.map(([heat, state, text]) =>
     make("li", {}, make("span", { class: "cell swatch", "data-heat": heat, "data-state": state }, "0"), text)));
 }

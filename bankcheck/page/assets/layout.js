@@ -13,7 +13,12 @@ function storedBytes(array, layout, row, columnBytes) {
     return row * pitch + columnBytes + (moved - column) * array.elementBytes;
   }
   const offset = row * pitch + columnBytes;
-  return Array.isArray(layout.swizzle) ? swizzled(byteSwizzle(array, layout.swizzle), offset) : offset;
+  return Array.isArray(layout.swizzle) ? swizzledBytes(array, layout.swizzle, offset) : offset;
+}
+
+function swizzledBytes({ swizzleUnitBytes: unit }, [bits, base, shift], offset) {
+  const place = Math.floor(offset / unit);
+  return swizzled({ bits, base, shift }, place) * unit + floorMod(offset, unit);
 }
 
 function byteSwizzle(array, [bits, base, shift]) {

@@ -156,14 +156,15 @@ function matrixStory(data, layout, count) {
   const sentences = [];
   if (count.ways > 1) {
     sentences.push(`The rows that ${lanesOf(queue)} point at all lie in G${g}, banks ${bankSpan(data, g)}: ` +
-      `each of these banks has ${queue.length} words to hand out, one a pass.`);
+      `each of these banks has ${queue.length} words to ${verbsOf(data.rule).give}, one a pass.`);
     if (layout.swizzle === "off" && pitch % data.hardware.rowBytes === 0) {
       sentences.push(`Rows are ${pitch} bytes apart, whole rounds of all ${data.hardware.banks} banks, ` +
         "so the same segment of every row is in the same group.");
     }
   } else {
     const reached = group.queues.size / (data.hardware.banks / data.bankGroups);
-    sentences.push(`The rows of a matrix lie in ${reached} different groups: every bank hands out one word.`);
+    const { gives } = verbsOf(data.rule);
+    sentences.push(`The rows of a matrix lie in ${reached} different groups: every bank ${gives} one word.`);
     if (layout.swizzle !== "off") sentences.push("XOR moves each row's segment to a place that depends on the row.");
     else if (layout.pad) sentences.push(`Rows are ${pitch} bytes apart: each starts in another group than the last.`);
   }

@@ -18,6 +18,16 @@ function storyOf(data, layout, count, plain) {
   return { verdict: count.excess === 0 ? "good" : "bad", lead: leadOf(count), sentences };
 }
 
+// What lanes do to words, and what a bank does in a pass.
+function verbsOf(rule) {
+  if (/^(st|cp\.async)/.test(rule.instruction)) {
+    const once = "it costs no more than one";
+    return { want: "write", wants: "writes", give: "take in", gives: "takes in", to: "from", once };
+  }
+  const once = "it is read once, for all";
+  return { want: "want", wants: "wants", give: "hand out", gives: "hands out", to: "to", once };
+}
+
 const passesText = (count) => plural(count, "pass", "passes");
 
 function leadOf(count) {
@@ -49,16 +59,18 @@ function meetings(data, count) {
   const words = queue.map((item) => item.word);
   const shown = words.length > 4 ? `${words.slice(0, 3).join(", ")}, \u2026, ${words.at(-1)}` : words.join(", ");
   const all = lanes.length === group.lanes.length && lanes.length === words.length;
-  return [`${capital(laneNames(lanes))} ${all ? "all want different words" : `want ${words.length} different words`} ` +
+  const { want } = verbsOf(data.rule);
+  return [`${capital(laneNames(lanes))} ${all ? `all ${want}` : `${want} ${words.length}`} different words ` +
     `of bank ${bank} (words ${shown})${others}.`];
 }
 
 function costs(data, count) {
   const { queue } = busiest(count);
-  const each = data.rule.multiplier > 1 ? `, and each takes ${data.rule.multiplier} passes` : "";
-  const unit = data.rule.counts === "lanes" ? "serves one lane" : "hands out one word";
-  const sentences = [`A bank ${unit} per pass${each}, so they queue: ` +
-    `${passesText(queue.length * data.rule.multiplier)} until the last one has it.`];
+  const { multiplier } = data.rule;
+  const pace = multiplier > 1 ? `in ${multiplier} passes` : "per pass";
+  const unit = data.rule.counts === "lanes" ? "serves one lane" : `${verbsOf(data.rule).gives} one word`;
+  const sentences = [`A bank ${unit} ${pace}, so they queue: ` +
+    `${passesText(queue.length * multiplier)} until the last is served.`];
   if (count.groups.length > 1) sentences.push(groupSum(data, count));
   return sentences;
 }
@@ -77,8 +89,9 @@ function noMeetings(data, count) {
   const shared = [...group.queues.values()].some((queue) => queue[0].lanes.length > 1);
   const words = new Set([...group.queues.values()].map((queue) => queue[0].word)).size;
   const sentences = [];
-  if (words === 1) sentences.push(`${capital(laneNames(group.lanes))} want the same word: it is read once, for all.`);
-  else if (shared) sentences.push("Lanes that meet in a bank want the same word: it is read once and given to all.");
+  const { want, once } = verbsOf(data.rule);
+  if (words === 1) sentences.push(`${capital(laneNames(group.lanes))} ${want} the same word: ${once}.`);
+  else if (shared) sentences.push(`Lanes that meet in a bank ${want} the same word: ${once}.`);
   else sentences.push(ownBanks(group));
   if (count.groups.length > 1) {
     sentences.push(groupSum(data, count));

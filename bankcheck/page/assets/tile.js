@@ -25,10 +25,9 @@ VIEWS.tile = (root, data) => {
   function draw(before, after, base, places) {
     const wanted = markedPlaces(data, places);
     const layouts = sameLayout(before, after) ? [before] : [before, after];
-    const usable = layouts.filter((layout) => !swizzleProblem(data.array, layout, 1));
-    const window = windowOf(data, usable, wanted);
+    const window = windowOf(data, layouts, wanted);
     const lanes = lanesByCell(window, wanted);
-    shown = usable.map((layout) => ({ layout, map: mapOf(data, layout, base, window, lanes) }));
+    shown = layouts.map((layout) => ({ layout, map: mapOf(data, layout, base, window, lanes) }));
     say(summary, summaryOf(data, shown, wanted));
     panels.classList.toggle("wide", window.cells > WIDE_CELLS);
     while (drawn.length < shown.length) drawn.push(panel(data, ["Before", "After"][drawn.length], tell));
