@@ -17,7 +17,7 @@ UNIT = (
     "blocks that were run. A question mark: an instruction of the line was not counted."
 )
 _FIELDS = {
-    "requests": "execs", "wavefronts": "shared_wavefronts", "ideal": "shared_ideal", "sectors": "global_sectors",
+    "requests": "requests", "wavefronts": "shared_wavefronts", "ideal": "shared_ideal", "sectors": "global_sectors",
     "ideal sectors": "global_ideal",
 }  # fmt: skip
 MOST_INSTRUCTIONS = 40
@@ -79,8 +79,8 @@ def _title(group: LineProfile) -> str:
 def _instruction(row: InstructionProfile) -> str:
     """The counts of one instruction, and where it was inlined from."""
     parts = [row.reason] if row.reason else []
-    if row.execs is not None:
-        parts.append(f"{row.execs:,} requests")
+    if row.requests is not None:
+        parts.append(f"{row.requests:,} requests")
     if row.shared_wavefronts:
         parts.append(f"{row.shared_wavefronts:,} wavefronts, ideal {row.shared_ideal:,}, {row.ways}-way")
     if row.global_sectors:
