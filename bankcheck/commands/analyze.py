@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bankcheck.access import read_access
 from bankcheck.analysis import Analysis, analyze_access
-from bankcheck.commands.common import FORMAT, HTML, access_options, read_options
+from bankcheck.commands.common import FORMAT, HTML, access_options, picture_options, read_options, write_pictures
 from bankcheck.errors import BankcheckError
 from bankcheck.fixes import Fix, propose
 from bankcheck.options import Options
+
+if TYPE_CHECKING:
+    from bankcheck.stills.canvas import Canvas
 
 
 @click.command("analyze")
@@ -21,6 +24,13 @@ from bankcheck.options import Options
 @access_options
 @FORMAT
 @HTML
+@picture_options
+@click.option(
+    "--view",
+    type=click.Choice(["access", "tile"]),
+    default="access",
+    help="What the picture shows: lanes and banks, or the array.",
+)
 @click.option("--explain", is_flag=True, help="Show the derivation step by step.")
 @click.option("--check", is_flag=True, help="Exit with 1 unless every access is at its ideal for all values.")
 def command(
@@ -29,6 +39,9 @@ def command(
     html: Path | None,
     explain: bool,
     check: bool,
+    svg: Path | None,
+    png: Path | None,
+    view: str,
     **access: Any,
 ) -> int:
     """Count the wavefronts of an access, for every value of its unknowns.
@@ -53,6 +66,7 @@ def command(
         click.echo(to_json(results))
     else:
         _print_text(results, explain)
+    write_pictures(svg, png, lambda: _picture(results, view))
     return int(check and not all(is_clean(analysis) for analysis, _ in results))
 
 
@@ -82,6 +96,16 @@ def _print_text(results: list[tuple[Analysis, tuple[Fix, ...]]], explain: bool) 
             click.echo()
             for line in derivation(analysis):
                 click.echo(line)
+
+
+def _picture(results: list[tuple[Analysis, tuple[Fix, ...]]], view: str) -> Canvas:
+    if view == "tile":
+        from bankcheck.stills.tile import draw_tiles
+
+        return draw_tiles(results)
+    from bankcheck.stills.access import draw_analyses
+
+    return draw_analyses(results)
 
 
 def is_clean(analysis: Analysis) -> bool:

@@ -30,6 +30,7 @@ ASSETS: dict[str, tuple[str, ...]] = {
     "solve": (*_PICTURE, "controls", "solve"),
     "ldmatrix": (*_PICTURE, "controls", "access_text", "ldmatrix"),
     "tile": (*_PICTURE, "tile"),
+    "code": ("code",),
 }
 """The scripts and styles (`assets/NAME.js`, `assets/NAME.css`) of each kind of view; the last one draws it."""
 
