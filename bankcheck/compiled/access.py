@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from bankcheck.compiled.sass import Instruction, Operand, words
-from bankcheck.hardware import RULES, Rule
+from bankcheck.hardware import AGGREGATED, RULES, Rule
 
 SHARED, GLOBAL, GENERIC, LOCAL, OTHER = "shared", "global", "generic", "local", "other"
 _SPACES = {
@@ -85,7 +85,7 @@ def _shared_rule(instruction: Instruction, space: str, width: int) -> tuple[Rule
             trans = ".trans" if "MT88" in modifiers else ""
             name = f"{'ldmatrix' if opcode == 'LDSM' else 'stmatrix'}.x{count}{trans}"
     else:
-        name, note = _atomic_name(modifiers)
+        name = _atomic_name(modifiers)
         if "CAST" in modifiers:
             return None, "a compare-and-swap loop: its cost depends on data and contention", ""
         if space == GENERIC and name:
@@ -94,16 +94,15 @@ def _shared_rule(instruction: Instruction, space: str, width: int) -> tuple[Rule
     return rule, "" if rule else f"no hardware rule for {instruction.name}", note
 
 
-def _atomic_name(modifiers: tuple[str, ...]) -> tuple[str, str]:
+def _atomic_name(modifiers: tuple[str, ...]) -> str:
     operation = next((m.lower() for m in modifiers if m in _ATOMIC_OPERATIONS), "")
     wide = any(m in ("64", "U64", "S64") for m in modifiers)
     floating = any(m.startswith(("F16", "F32", "F64", "BF16")) for m in modifiers)
     if operation == "cas":
-        return "atom.shared.cas.b64" if wide else "atom.shared.cas.b32", ""
+        return "atom.shared.cas.b64" if wide else "atom.shared.cas.b32"
     if not operation or wide or floating:
-        return "", ""
-    note = "the aggregated increment is counted like any other atomic: not measured" if "POPC" in modifiers else ""
-    return f"atom.shared.{operation}.u32", note
+        return ""
+    return AGGREGATED if "POPC" in modifiers else f"atom.shared.{operation}.u32"
 
 
 _ATOMIC_OPERATIONS = words(

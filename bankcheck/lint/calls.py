@@ -11,7 +11,7 @@ from bankcheck.ctype import ArrayType, PointerType, Record, Type
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Symbol, Unknown
 from bankcheck.lint.choose import choose
-from bankcheck.lint.memory import Variable
+from bankcheck.lint.memory import UNIFORM, Variable, marks
 from bankcheck.lint.program import Function, Program, declarator_name, template_call
 from bankcheck.lint.reader import Reader
 from bankcheck.lint.state import Frame
@@ -22,6 +22,8 @@ MAX_CALLS = 16
 BLOCK_BARRIERS = frozenset(("__syncthreads", "__syncthreads_and", "__syncthreads_or", "__syncthreads_count"))
 WARP_BARRIERS = frozenset(("__syncwarp",))
 _ATOMIC = re.compile(r"atomic(Add|Sub|Min|Max|And|Or|Xor|Exch|Inc|Dec|CAS)(_block|_system)?$")
+_SUMS = frozenset(("atomicAdd", "atomicSub"))
+_COMBINED = frozenset(("atomicMin", "atomicMax", "atomicAnd", "atomicOr", "atomicXor"))
 _COPIES = frozenset(("__pipeline_memcpy_async",))
 _TO_SHARED = frozenset(("__cvta_generic_to_shared", "__nvvm_get_smem_pointer", "cast_smem_ptr_to_uint",
                         "__cvta_generic_to_shared_impl", "__isShared"))  # fmt: skip
@@ -83,13 +85,14 @@ class Calls:
 
     def _atomic(self, reader: Reader, name: str, arguments: list[Tree], node: Tree) -> Entity:
         target = reader.value(arguments[0])
-        for argument in arguments[1:]:
-            reader.value(argument)
+        values = [reader.value(argument) for argument in arguments[1:]]
         span = reader.file.span(node)
         if isinstance(target, Address):
             inner = arguments[0]
             text = reader.file.written(inner).removeprefix("&")
-            reader.state.access(target.place, "cas" if "CAS" in name else "atomic", reader.file.span(inner), text)
+            aggregated = _is_aggregated(name, values, target.place, _is_unused(node))
+            operation = "cas" if "CAS" in name else "atomic"
+            reader.state.access(target.place, operation, reader.file.span(inner), text, aggregated=aggregated)
         return reader.state.unknown("the result of an atomic operation", span, expr.INT, uniform=False)
 
     def _copy(self, reader: Reader, arguments: list[Tree], node: Tree) -> Entity:
@@ -321,6 +324,26 @@ class Calls:
         for condition, other in reversed(early):
             value = choose(condition, other, value, span)
         return value
+
+
+def _is_aggregated(name: str, values: list[Entity], place: Place, unused: bool) -> bool:
+    """Whether nvcc adds up the lanes of one address first: what is left is one update for each address.
+
+    It does for additions of 1 (ATOMS.POPC.INC), and where all lanes have the same address by the way it is computed:
+    then one lane updates it, with the sum of all (REDUX). Seen in the SASS that nvcc 13 makes for sm_90.
+    """
+    if not isinstance(place.ctype, CInt) or place.ctype.bits != 32:
+        return False
+    if unused and name == "atomicAdd" and values and isinstance(values[0], Const) and values[0].value == 1:
+        return True
+    if name not in _SUMS and not (unused and name in _COMBINED):
+        return False
+    names = expr.symbols_of(place.offset_bytes)
+    return not marks(place.offset_bytes)[0] and not any(name.startswith(UNIFORM) for name in names)
+
+
+def _is_unused(node: Tree) -> bool:
+    return node.parent is not None and node.parent.type == "expression_statement"
 
 
 def _takes(function: Function, count: int) -> bool:

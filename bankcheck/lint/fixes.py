@@ -25,6 +25,8 @@ class Fix(NamedTuple):
     text: str
     before: int
     after: int
+    open: bool
+    """Whether some access of the array is not counted, so that the fix was not tried on it."""
 
 
 def find_fix(facts: Facts, buffer: Buffer) -> Fix | None:
@@ -35,6 +37,7 @@ def find_fix(facts: Facts, buffer: Buffer) -> Fix | None:
     users = [e for e in facts.executions if any(v.site.buffer.declared == buffer.declared for v in e.verdicts)]
     before = [_costs(execution, buffer.declared) for execution in users]
     total = sum(cost or 0 for costs in before for cost in costs.values())
+    uncounted = any(cost is None for costs in before for cost in costs.values())
     best: Fix | None = None
     for change, text in _candidates(buffer, users):
         after = 0
@@ -45,7 +48,7 @@ def find_fix(facts: Facts, buffer: Buffer) -> Fix | None:
             after += sum(cost or 0 for cost in new.values())
         else:
             if after < (best.after if best else total):
-                best = Fix(text, total, after)
+                best = Fix(text, total, after, uncounted)
             if best is not None and best.after == 0:
                 break
     return best

@@ -343,6 +343,9 @@ class _Judgement:
         guessed = [name for name in involved if name.startswith(UNIFORM)]
         if len(cases) > 1 and guessed:
             return self._unknown(self.judge.reasons.get(guessed[0], "a value is not known"))
+        contended = self.site.op in ("atomic", "cas") and not self.split.lanes and any(case.excess for case in cases)
+        if contended and self.site.maybe:  # such as `if (leader) atomicMax(&peak, value)`
+            return self._unknown(f"how many lanes update this address depends on '{_short(self.site.maybe[0])}'")
         open_names = [n for n in free if n not in self.site.ranges and n not in ("warp", "lane")]
         open_names += [n for n, r in self.site.ranges.items() if r.high >= expr.INT.high >> 8]
         basis: Basis = "proved" if open_names else "computed"

@@ -22,6 +22,9 @@ CARRIED, CARRIED_UNIFORM = "@", "@="
 LANES = frozenset(("threadIdx.x", "threadIdx.y", "threadIdx.z", "lane", "tid"))
 """Symbols with one value per lane."""
 
+AGGREGATED = "the compiler adds up the lanes of one address before it updates memory"
+"""What is noted about atomics for which nvcc does so."""
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer(Array):
@@ -93,6 +96,8 @@ class Site:
     """Barriers passed so far, those of a warp included."""
     assumed: tuple[str, ...] = ()
     """What the offset and the iterations take for granted."""
+    aggregated: bool = False
+    """An atomic whose lanes the compiler adds up before memory sees them."""
 
 
 @dataclass(frozen=True, slots=True)

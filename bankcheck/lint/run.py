@@ -22,7 +22,8 @@ SUFFIXES = (".cu", ".cuh")
 MAX_BYTES = 8 << 20
 MAX_HEADER_BYTES = 1 << 20
 
-_KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
+_HEADS = re.compile(r"__global__[^;{}]*")
+_CALLED = re.compile(r"\b(?!__)(\w+)\s*\(")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -93,8 +94,9 @@ def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
         except (BankcheckError, OSError):
             continue
         if "__global__" in text and may_use_shared(text, config.defines, _include_for(item, config)):
-            for name in _KERNEL.findall(text):
-                defined.setdefault(name, set()).add(number)
+            for head in _HEADS.findall(text):
+                for name in _CALLED.findall(head):
+                    defined.setdefault(name, set()).add(number)
         if "<<<" in text:
             launched.append((number, set(_WORD.findall(text))))
     return [inputs[number] for number, names in launched if any(defined[n] - {number} for n in names & defined.keys())]

@@ -11,7 +11,18 @@ from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import Record, Type, align_of, size_of
 from bankcheck.expr import CInt, Const, Node, Op, Span, Symbol, Unknown
 from bankcheck.launch import Block
-from bankcheck.lint.memory import PER_LANE, UNIFORM, Barrier, Buffer, Member, Site, Variable, is_shared, marks
+from bankcheck.lint.memory import (
+    AGGREGATED,
+    PER_LANE,
+    UNIFORM,
+    Barrier,
+    Buffer,
+    Member,
+    Site,
+    Variable,
+    is_shared,
+    marks,
+)
 from bankcheck.places import Address, Entity, Place
 
 MAX_TREE = 4_000
@@ -186,8 +197,9 @@ class State:
     # Accesses
 
     def access(
-        self, place: Place, op: str, span: Span, text: str, reason: str = "", member: Member | None = None
-    ) -> None:
+        self, place: Place, op: str, span: Span, text: str, reason: str = "", member: Member | None = None,
+        aggregated: bool = False,
+    ) -> None:  # fmt: skip
         """Record an access to shared or global memory."""
         buffer = place.array
         if not isinstance(buffer, Buffer) or buffer.space not in ("shared", "global") or self.dead:
@@ -205,7 +217,7 @@ class State:
         self.sites.append(
             Site(span, text, op, buffer, place.ctype, size, place.offset_bytes, self.guard, self.maybe,
                  dict(self.binds), dict(self.ranges), len(self.sites), self.epoch, self.straight, reason, self.calls,
-                 pieces, (), member, self.warp_epoch, place.assumed)
+                 pieces, (AGGREGATED,) if aggregated else (), member, self.warp_epoch, place.assumed, aggregated)
         )  # fmt: skip
 
     def read(self, place: Place, span: Span, text: str, member: Member | None = None) -> Node:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from bankcheck.banks import Traffic
 from bankcheck.ctype import name_of
 from bankcheck.expr import CInt
-from bankcheck.hardware import Rule, rule_for
+from bankcheck.hardware import AGGREGATED, Rule, rule_for
 from bankcheck.lint.findings import Basis
 from bankcheck.lint.memory import Site
 
@@ -84,6 +84,8 @@ def rule_of(site: Site) -> Rule:
         return rule_for(f"{'ld' if op == 'load' else 'st'}.shared.b{bits}")
     if op == "cas":
         return rule_for(f"atom.shared.cas.b{bits}")
+    if site.aggregated:
+        return rule_for(AGGREGATED)
     if op == "atomic":
         suffix = {"float": "f32", "double": "f64", "half2": "f16x2", "__nv_bfloat162": "bf16x2"}.get(
             name_of(site.ctype)

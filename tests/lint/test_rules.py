@@ -78,3 +78,16 @@ def test_a_barrier_in_a_loop_that_cannot_be_unrolled_still_counts() -> None:
     loop = "for (int j = 0; j < n; ++j) { t[b * 1024 + i] = g[j]; b ^= 1; __syncthreads(); }\n"
     assert codes(kernel(head + loop + "o[i] = t[63 - i];", "64")) == []
     assert codes(kernel(head + "if (i < 32) { " + loop + "}", "64")) == ["BC401@5"]
+
+
+def test_contention_that_the_compiler_removes_is_a_note() -> None:
+    found = lint(kernel("__shared__ int c;\natomicAdd(&c, 1);")).findings
+    assert [(f.code, f.severity, f.wavefronts) for f in found] == [("BC105", "note", 1)]
+
+
+def test_contention_is_not_claimed_where_one_lane_may_be_chosen() -> None:
+    one = "__shared__ int c;\nif (chosen) n = atomicMax(&c, 1);"
+    assert codes(kernel(one), EVERYTHING) == ["BC901@4"]
+    assert codes(kernel("__shared__ int c;\nn = atomicMax(&c, 1);")) == ["BC105@4"]
+    leader = "__shared__ int c;\nif (g[0] > 1) if (threadIdx.x == 0) n = atomicMax(&c, 1);"
+    assert lint(kernel(leader)).summary.clean == 1
