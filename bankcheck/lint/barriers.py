@@ -26,13 +26,22 @@ def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
     """BC401: a barrier of the block under a condition that differs between its threads."""
     reported = set()
     for execution in facts.executions:
-        for barrier in execution.run.barriers:
-            why = _divides(barrier, execution.launch.block)
-            if why and barrier.span not in reported:
+        reached = [(barrier, _reached(barrier, execution.launch.block)) for barrier in execution.run.barriers]
+        for barrier, threads in reached:
+            if threads and barrier.span not in reported:
                 span = barrier.span
                 reported.add(span)
                 place = facts.place(span)
-                message = f"this barrier is reached by some threads of the block only{why}: the others never arrive"
+                message = (
+                    f"this barrier is reached by some threads of the block only ({sum(threads)} of {len(threads)})"
+                )
+                others = [not inside for inside in threads]
+                elsewhere = next((other.span for other, they in reached if they == others), None)
+                if elsewhere is not None:
+                    message += f", while the others wait at the one in line {facts.place(elsewhere).line}: "
+                    message += "all threads must reach the same one"
+                else:
+                    message += ": the others never arrive"
                 yield Finding(
                     "BC401", "error", message, place, execution.kernel.name,
                     "assumed" if execution.launch.assumed else "computed", assumptions=execution.launch.assumed,
@@ -41,17 +50,23 @@ def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def _divides(barrier: Barrier, block: Block) -> str:
-    """How the condition around a barrier divides the block, or an empty text."""
+def _reached(barrier: Barrier, block: Block) -> list[bool] | None:
+    """Which threads of the block reach a barrier, None if it is all or none of them or is not known."""
     terms = tuple(term for term in barrier.guard if not LANES.isdisjoint(expr.symbols_of(term)))
     if not terms or barrier.maybe:
-        return ""
+        return None
     names = set(expr.symbols_of(*terms)) - LANES - {"warp"}
     if names - barrier.ranges.keys():
-        return ""  # a launch may well choose values for which all threads agree
+        return None  # a launch may well choose values for which all threads agree
     values = {name: barrier.ranges[name].low for name in names}
-    inside = sum(sum(_active(terms, block, warp, values) or ()) for warp in range(block.warps))
-    return f" ({inside} of {block.threads})" if 0 < inside < block.threads else ""
+    threads: list[bool] = []
+    for warp in range(block.warps):
+        active = _active(terms, block, warp, values)
+        if active is None:
+            return None
+        threads += active
+    del threads[block.threads :]
+    return threads if any(threads) and not all(threads) else None
 
 
 def _active(terms: tuple[Node, ...], block: Block, warp: int, values: Mapping[str, int]) -> list[bool] | None:

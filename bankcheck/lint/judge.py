@@ -230,11 +230,12 @@ class _Judgement:
             problems = [outcome.undefined for outcome in proof.outcomes if outcome.undefined]
             if problems and len(problems) == len(proof.outcomes):
                 return self._unknown(problems[0])
-            for outcome in proof.outcomes:
+            for outcome in sorted(proof.outcomes, key=lambda o: min(_simplest(o.box).values(), default=0) < 0):
                 if outcome.undefined or all(a is None for a in outcome.addresses):
                     continue
-                values = {name: known.nearest_zero() for name, known in outcome.box.items()}
-                for key in self._tally(tally, list(outcome.addresses), values, exact=outcome.exact, shifts=(0,)):
+                for key in self._tally(
+                    tally, list(outcome.addresses), _simplest(outcome.box), exact=outcome.exact, shifts=(0,)
+                ):
                     cells.append(Cell(outcome.box, key))
         when = describe(cells, box) if len(tally.samples) > 1 and len(cells) <= MAX_CELLS else {}
         return self._finished(tally, names, when)
@@ -363,6 +364,11 @@ class _Judgement:
         given = max(buffer.align_bytes, 16 if buffer.dynamic else 1)
         if given < need:
             self.assumptions[f"'{buffer.name}' starts at a multiple of {need} bytes"] = None
+
+
+def _simplest(box: Box) -> dict[str, int]:
+    """The values of a box that a person would try first."""
+    return {name: known.nearest_zero() for name, known in box.items()}
 
 
 def _banks_apart(case: Case) -> bool:

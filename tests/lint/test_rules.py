@@ -63,6 +63,14 @@ def test_barriers_in_uniform_branches_and_after_returns_are_fine() -> None:
     assert codes(kernel("__shared__ float t[64]; if (threadIdx.x > 40) __syncthreads();", "64")) == ["BC401@3"]
 
 
+def test_a_barrier_in_each_branch_is_not_said_to_hang() -> None:
+    body = "__shared__ float t[64]; if (threadIdx.x < 16) {\n__syncthreads();\n} else {\n__syncthreads();\n}"
+    found = lint(kernel(body, "64")).findings
+    assert [(f.code, f.place.line) for f in found] == [("BC401", 4), ("BC401", 6)]
+    assert "16 of 64" in found[0].message and "the others wait at the one in line 6" in found[0].message
+    assert "48 of 64" in found[1].message and "line 4" in found[1].message
+
+
 def test_races_need_two_threads_and_no_barrier() -> None:
     head = "__shared__ float t[64]; int i = threadIdx.x;\nt[i] = g[i];\n"
     assert codes(kernel(head + "o[i] = t[i];", "64")) == []
