@@ -128,13 +128,13 @@ def finding(
     place = facts.place(site.span)
     related = [declared(facts, site.buffer)] if site.buffer.declared != (0, 0) else []
     related += [Label(facts.place(span), "reached through this call") for span in site.calls]
-    basis = basis_of(execution, verdict)
+    basis = basis_of(execution, verdict, case)
     return Finding(
         code, "note" if code == "BC901" else "error" if code == "BC301" else "warning", message, place,
         execution.kernel.name, basis, site.buffer.name,
         dict(case.bind) if case is not None else {},
         traffic.wavefronts if traffic else None, traffic.ideal if traffic else None, traffic.ways if traffic else None,
-        execution.launch.assumed + verdict.assumptions, tuple(related), hint, facts.source.line_text(place.line),
+        execution.launch.assumed + verdict.assumed_for(case), tuple(related), hint, facts.source.line_text(place.line),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from bankcheck.lint.launches import KnownLaunch, Launches, launches_of
 from bankcheck.lint.machine import Change, Launch, Run
 from bankcheck.lint.memory import Buffer, Site
 from bankcheck.lint.merge import merge_members
+from bankcheck.lint.neighbours import with_merging_assumed
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.source import Directive, Source
 from bankcheck.lint.verdict import Case, Verdict
@@ -102,6 +103,7 @@ def judged(run: Run) -> Execution:
     judge = Judge(run.launch.block, run.reasons)
     shared = [site for site in run.sites if site.buffer.space == "shared"]
     verdicts = [verdict for site in merge_members(shared) if not (verdict := judge(site)).never]
+    verdicts = with_merging_assumed(verdicts, judge)
     return Execution(run, verdicts, [site for site in run.sites if site.buffer.space == "global"])
 
 
@@ -114,7 +116,6 @@ def rows_of(facts: Facts, execution: Execution, verdict: Verdict) -> Iterator[Ac
     """The rows for one verdict: one per count, or one that says why there is none."""
     site, launch = verdict.site, execution.launch
     place, extents = facts.place(site.span), launch.block.extents
-    assumptions = launch.assumed + verdict.assumptions
     notes = site.notes
     if site.pieces > 1:
         notes += (f"copied in {site.pieces} pieces of {site.bytes_per_lane} bytes, one of which is counted",)
@@ -129,7 +130,8 @@ def rows_of(facts: Facts, execution: Execution, verdict: Verdict) -> Iterator[Ac
             dict(case.bind) if case is not None else dict(site.binds), case.warp if case is not None else None,
             traffic.wavefronts if traffic else None, traffic.ideal if traffic else None,
             traffic.ways if traffic else None,
-            basis_of(execution, verdict) if counted else None, reason, assumptions, notes,
+            basis_of(execution, verdict, case) if counted else None, reason,
+            launch.assumed + verdict.assumed_for(case), notes,
         )  # fmt: skip
 
     if not verdict.cases:
@@ -138,9 +140,9 @@ def rows_of(facts: Facts, execution: Execution, verdict: Verdict) -> Iterator[Ac
         yield row(case, case.fault)
 
 
-def basis_of(execution: Execution, verdict: Verdict) -> Basis:
+def basis_of(execution: Execution, verdict: Verdict, case: Case | None) -> Basis:
     """proved, computed or assumed."""
-    return "assumed" if execution.launch.assumed else verdict.basis
+    return "assumed" if execution.launch.assumed or verdict.assumed_for(case) else verdict.basis
 
 
 def declared(facts: Facts, buffer: Buffer) -> Label:

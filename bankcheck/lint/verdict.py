@@ -47,6 +47,14 @@ class Verdict:
     never: bool = False
     free: tuple[str, ...] = ()
     """Unknowns of the launch (parameters, template arguments) that the addresses of the lanes depend on."""
+    merging: str = ""
+    """What a conflict takes for granted if the compiler may merge the access with its neighbours."""
+
+    def assumed_for(self, case: Case | None) -> tuple[str, ...]:
+        """What is taken for granted about one case."""
+        return (
+            (*self.assumptions, self.merging) if self.merging and case is not None and case.excess else self.assumptions
+        )
 
     @property
     def worst(self) -> Case | None:
