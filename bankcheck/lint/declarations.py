@@ -115,7 +115,9 @@ class Declarations(Machine):
             if not alias and not is_const and value_node.type == "identifier":
                 self.state.assign(source(value_node), Unknown(why))
             return
-        self.state.declare(name, Variable(ctype, self._initial(self.reader.value(value_node), ctype, name)))
+        value = self.reader.value(value_node)
+        ctype = _deduced(ctype, value)
+        self.state.declare(name, Variable(ctype, self._initial(value, ctype, name)))
 
     def pointer_to_array(self, node: Tree) -> bool:
         """`float (*p)[32] = t;` reads like an assignment to `float(*p)[32]`: take it in as the declaration it is."""
@@ -173,3 +175,16 @@ class Declarations(Machine):
             return self.reader.applied(declarator, base)
         except BankcheckError:
             return base
+
+
+def _deduced(ctype: Type | None, value: Entity) -> Type | None:
+    """What `auto` or `auto*` stands for, given the initial value; any other type as it is."""
+    if isinstance(ctype, PointerType) and isinstance(value, Address):
+        ctype = ctype.pointee if _is_auto(ctype.pointee) else ctype
+    if not _is_auto(ctype) or isinstance(value, Place):
+        return ctype
+    return PointerType(value.place.ctype) if isinstance(value, Address) else value.ctype
+
+
+def _is_auto(ctype: Type | None) -> bool:
+    return isinstance(ctype, Opaque) and ctype.name == "auto"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bankcheck.expr import Span
+from bankcheck.launch import Block
 from bankcheck.lint.findings import AccessRow, Basis, Label, Place
 from bankcheck.lint.interpret import execute
 from bankcheck.lint.judge import Judge
@@ -20,6 +21,9 @@ from bankcheck.lint.verdict import Case, Verdict
 from bankcheck.syntax import Tree
 
 MAX_REGIONS = 20
+NOT_REACHED = "no thread of the assumed block reaches it: give the block with a directive"
+OTHER_BLOCKS = (Block(1024), Block(32, 32), Block(1), Block(16, 8, 8))
+"""Tried to see whether code that an assumed block does not reach is reached at all."""
 
 
 @dataclass(slots=True)
@@ -102,7 +106,10 @@ def judged(run: Run) -> Execution:
     """A run with its accesses to shared memory judged."""
     judge = Judge(run.launch.block, run.reasons)
     shared = [site for site in run.sites if site.buffer.space == "shared"]
-    verdicts = [verdict for site in merge_members(shared) if not (verdict := judge(site)).never]
+    verdicts = [judge(site) for site in merge_members(shared)]
+    if run.launch.assumed:  # another block may well have such threads
+        verdicts = [replace(v, never=False, reason=NOT_REACHED) if v.never and not v.reason else v for v in verdicts]
+    verdicts = [verdict for verdict in verdicts if not verdict.never]
     verdicts = with_merging_assumed(verdicts, judge)
     return Execution(run, verdicts, [site for site in run.sites if site.buffer.space == "global"])
 
@@ -185,9 +192,23 @@ def _missed(facts: Facts) -> Iterator[tuple[Tree, str, str]]:
             if node.type == "identifier" and node.start_byte not in seen:
                 uses.append(node)
             stack.extend(node.named_children)
-        for use in sorted(uses, key=lambda node: node.start_byte):
-            if facts.source.source(use) in names and not any(a <= use.start_byte < b for a, b in dead):
+        uses = [use for use in sorted(uses, key=lambda node: node.start_byte) if facts.source.source(use) in names]
+        skipped = {use.start_byte for use in uses if any(a <= use.start_byte < b for a, b in dead)}
+        reached = _reached_otherwise(facts, executions) if skipped else frozenset()
+        for use in uses:
+            if use.start_byte not in skipped:
                 yield use, kernel.name, stopped or "it is in code that is not followed"
+            elif use.start_byte in reached:
+                yield use, kernel.name, NOT_REACHED
+
+
+def _reached_otherwise(facts: Facts, executions: list[Execution]) -> frozenset[int]:
+    """What a kernel whose block is only assumed comes past in other blocks."""
+    if not all(execution.launch.assumed for execution in executions):
+        return frozenset()
+    launches = [replace(executions[0].launch, block=block) for block in OTHER_BLOCKS]
+    kernel = executions[0].kernel
+    return frozenset().union(*(execute(facts.program, kernel, launch).seen for launch in launches))
 
 
 def _shared_name(facts: Facts, node: Tree) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, record, size_of
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import Const, Node
+from bankcheck.expr import Const, Node, Unknown
 from bankcheck.lower import Lowering
+from bankcheck.places import Entity
 from bankcheck.syntax import Tree
 
 
@@ -46,6 +47,12 @@ class TypeReader(Lowering):
         if inner is None and kind.startswith(("reference", "parenthesized", "abstract_parenthesized")):
             inner = next((c for c in declarator.named_children if "declarator" in c.type), None)
         return self.applied(inner, ctype) if inner is not None else ctype
+
+    def _sizeof_expression(self, node: Tree, pointer: bool) -> Entity:
+        size = super()._sizeof_expression(node, pointer)
+        if isinstance(size, Const) and size.value == 0:
+            return Unknown(f"'{self.snippet.source(node)}' is not known", self.snippet.span(node), size.ctype)
+        return size
 
     def struct_type(self, node: Tree) -> Record:
         """The record that a struct definition defines: its data members, with C's padding."""

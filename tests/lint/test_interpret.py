@@ -41,6 +41,10 @@ T32 = "__shared__ float t[32][32];"
         ("__shared__ int s[64]; atomicCAS(&s[threadIdx.x], 0, 1);", 2),
         ("__shared__ double s[64]; s[threadIdx.x] = 0;", 2),
         ("__shared__ char s[64]; s[threadIdx.x] = 0;", 1),
+        ("__shared__ float s[256]; auto i = threadIdx.x; s[4 * i] = 0;", 4),
+        ("__shared__ float s[256]; const auto i = threadIdx.x * 8; auto p = s + 1; p[i] = 0;", 8),
+        ("__shared__ float s[256]; auto* p = s; for (auto i = threadIdx.x; i < 64; i += 32) p[2 * i] = 0;", 2),
+        ("__shared__ float2 s[256]; auto p = &s[threadIdx.x]; p->x = 0;", 2),
         ("enum { P = 8 }; __shared__ float s[1024]; s[threadIdx.x * P] = 0;", 8),
         ("typedef float real; __shared__ real s[1024]; s[threadIdx.x * 4] = 0;", 4),
         ("struct V { float a, b, c, d; }; __shared__ V s[32]; s[threadIdx.x].c = 0;", 4),
@@ -297,3 +301,26 @@ def test_after_a_loop_of_open_length_its_variables_are_open(loop: str) -> None:
     assert counts(f"{body} s[(d * 32 + 1) % 1024] = 1;")[-1][1] in (None, 1)
     if "threadIdx.x;" in loop or "break" in loop:
         assert counts(f"{body} s[(d * 32 + 1) % 1024] = 1;")[-1][1] is None
+
+
+def test_the_unknown_size_of_a_type_is_not_zero() -> None:
+    text = """
+        template <class T> __global__ void k(T* o) {
+          __shared__ float s[1024];
+          for (int i = 0; i < sizeof(T) / 4; i++) s[threadIdx.x * 2 + i] = 0;
+          if (sizeof(T) == 8) s[threadIdx.x * 4] = 0;
+        }
+        """
+    assert [(row.place.line, row.wavefronts) for row in lint(text).rows] == [(4, 2), (5, 4)]
+
+
+@pytest.mark.parametrize("guard", ["if (blockDim.x <= 256) return;", "if (threadIdx.x < 256) return;"])
+def test_code_that_only_an_assumed_block_does_not_reach_is_not_passed_over(guard: str) -> None:
+    text = "__global__ void k() {\n__shared__ float s[2048];\n" + guard + "\ns[threadIdx.x * 2] = 0;\n}\n"
+    (row,) = lint(text).rows
+    assert row.place.line == 4 and row.wavefronts is None and "assumed block" in row.reason
+    known = "// bankcheck: block=256\n" + text
+    assert lint(known).rows == ()
+    assert [row.wavefronts for row in lint(known.replace("256\n", "512\n", 1)).rows] == [2]
+    never = text.replace("blockDim.x <= 256", "sizeof(int) == 4").replace("threadIdx.x < 256", "true")
+    assert lint(never).rows == ()
