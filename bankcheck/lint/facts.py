@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from bankcheck.ctype import Opaque
 from bankcheck.expr import Span
 from bankcheck.launch import Block
 from bankcheck.lint.findings import AccessRow, Basis, Label, Place
@@ -21,6 +23,8 @@ from bankcheck.lint.verdict import Case, Verdict
 from bankcheck.syntax import Tree
 
 MAX_REGIONS = 20
+SIZES = (4, 2, 8)
+"""Bytes of a type parameter of which nothing is known: float, half, double."""
 NOT_REACHED = "no thread of the assumed block reaches it: give the block with a directive"
 OTHER_BLOCKS = (Block(1024), Block(32, 32), Block(1), Block(16, 8, 8))
 """Tried to see whether code that an assumed block does not reach is reached at all."""
@@ -73,7 +77,6 @@ class Facts:
                     site.span,
                     site.text,
                     site.op,
-                    site.bytes_per_lane,
                     site.buffer.name,
                 )
                 grouped.setdefault(key, []).append((execution, verdict))
@@ -93,13 +96,28 @@ def gather(
         launches = launches_of(kernel, program, known, facts.directives, configured)
         facts.launches[kernel.name] = launches
         for launch in launches.chosen:
-            facts.executions.append(judged(execute(program, kernel, launch)))
+            facts.executions += _executions(program, kernel, launch)
     for function in _uncalled(facts):
         launches = launches_of(function, program, (), facts.directives, configured)
-        for launch in launches.chosen[:1]:
-            facts.executions.append(judged(execute(program, function, launch)))
+        facts.executions += _executions(program, function, launches.chosen[0])
     facts.missed = list(_missed(facts))
     return facts
+
+
+def _executions(program: Program, function: Function, launch: Launch) -> list[Execution]:
+    """A kernel run for a launch; where the size of a type parameter matters and is not known, once for each size."""
+    execution = judged(execute(program, function, launch))
+    unknown = tuple(p.name for p in function.template if p.is_type and p.name and p.name not in launch.types)
+    mentioned = [verdict.reason for verdict in execution.verdicts if verdict.reason]
+    if not any(re.search(rf"\b{re.escape(name)}\b", reason) for name in unknown for reason in mentioned):
+        return [execution]
+    why = f"{' and '.join(unknown)} {'is a type' if len(unknown) == 1 else 'are types'} of 2, 4 or 8 bytes"
+    return [
+        judged(execute(program, function, replace(
+            launch, types={**launch.types, **{name: Opaque(name, size, size) for name in unknown}},
+            assumed=(*launch.assumed, why), sized=unknown)))
+        for size in SIZES
+    ]  # fmt: skip
 
 
 def judged(run: Run) -> Execution:
@@ -107,7 +125,7 @@ def judged(run: Run) -> Execution:
     judge = Judge(run.launch.block, run.reasons)
     shared = [site for site in run.sites if site.buffer.space == "shared"]
     verdicts = [judge(site) for site in merge_members(shared)]
-    if run.launch.assumed:  # another block may well have such threads
+    if run.launch.block_is_assumed:  # another block may well have such threads
         verdicts = [replace(v, never=False, reason=NOT_REACHED) if v.never and not v.reason else v for v in verdicts]
     verdicts = [verdict for verdict in verdicts if not verdict.never]
     verdicts = with_merging_assumed(verdicts, judge)
@@ -204,7 +222,7 @@ def _missed(facts: Facts) -> Iterator[tuple[Tree, str, str]]:
 
 def _reached_otherwise(facts: Facts, executions: list[Execution]) -> frozenset[int]:
     """What a kernel whose block is only assumed comes past in other blocks."""
-    if not all(execution.launch.assumed for execution in executions):
+    if not all(execution.launch.block_is_assumed for execution in executions):
         return frozenset()
     launches = [replace(executions[0].launch, block=block) for block in OTHER_BLOCKS]
     kernel = executions[0].kernel

@@ -68,6 +68,8 @@ class Interpreter(Declarations, Loops):
         if not name or name in self.launch.values or name in self.launch.types:
             if name in self.launch.values and not is_type:
                 state.binds[name] = self.launch.values[name]
+            if name in self.launch.sized:
+                state.binds[f"sizeof({name})"] = size_of(self.launch.types[name])
             return
         if not is_type:
             state.declare(name, Variable(expr.INT, Symbol(name)))

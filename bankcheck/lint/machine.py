@@ -27,6 +27,7 @@ class Flow(Enum):
     CONTINUE = "continue"
 
 
+ASSUMED_ORIGINS = ("assumption", "__launch_bounds__")
 Change = tuple[int, ...] | str
 """A trial layout of an array: elements of padding per dimension, or "xor"."""
 
@@ -40,6 +41,13 @@ class Launch:
     types: Mapping[str, Type] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
     origin: str = ""
+    sized: tuple[str, ...] = ()
+    """Type parameters of which nothing is known: they stand for any type of the size that `types` gives."""
+
+    @property
+    def block_is_assumed(self) -> bool:
+        """Whether real launches may have other blocks."""
+        return self.origin in ASSUMED_ORIGINS
 
 
 @dataclass(slots=True)

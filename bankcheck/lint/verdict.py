@@ -6,7 +6,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bankcheck.banks import Traffic
-from bankcheck.ctype import name_of
+from bankcheck.ctype import Opaque, name_of
+from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt
 from bankcheck.hardware import AGGREGATED, Rule, rule_for
 from bankcheck.lint.findings import Basis
@@ -98,6 +99,8 @@ def rule_of(site: Site) -> Rule:
         suffix = {"float": "f32", "double": "f64", "half2": "f16x2", "__nv_bfloat162": "bf16x2"}.get(
             name_of(site.ctype)
         )
+        if suffix is None and isinstance(site.ctype, Opaque):
+            raise BankcheckError(f"the cost of an atomic operation on '{site.ctype.name}' is not known")
         if suffix is None:
             signed = isinstance(site.ctype, CInt) and site.ctype.signed and bits == 32
             suffix = f"{'s' if signed else 'u'}{bits}"

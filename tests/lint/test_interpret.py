@@ -324,3 +324,28 @@ def test_code_that_only_an_assumed_block_does_not_reach_is_not_passed_over(guard
     assert [row.wavefronts for row in lint(known.replace("256\n", "512\n", 1)).rows] == [2]
     never = text.replace("blockDim.x <= 256", "sizeof(int) == 4").replace("threadIdx.x < 256", "true")
     assert lint(never).rows == ()
+
+
+def test_a_type_parameter_of_which_nothing_is_known_is_tried_in_three_sizes() -> None:
+    head = "// bankcheck: block=32\ntemplate <class T, class Op> __global__ void k(T* g) {\n__shared__ T s[2048];\n"
+    rows = lint(head + "s[threadIdx.x] = g[0];\n}\n").rows
+    assert [(dict(row.bind)["sizeof(T)"], row.wavefronts, row.ideal) for row in rows] == [
+        (4, 1, 1),
+        (2, 1, 1),
+        (8, 2, 2),
+    ]
+    assert all(row.basis == "assumed" and "2, 4 or 8 bytes" in row.assumptions[0] for row in rows)
+    result = lint(head + "s[threadIdx.x * 2] = g[0];\n}\n")
+    assert (result.summary.total, result.summary.conflicting) == (1, 1)
+    (finding,) = result.findings
+    assert finding.code == "BC102" and "sizeof(T) = 8" in finding.message
+    known = (
+        head.replace("block=32", "block=32")
+        + "s[threadIdx.x * 2] = g[0];\n}\ntemplate __global__ void k<char, int>(char*);\n"
+    )
+    assert [row.wavefronts for row in lint(known).rows] == [1]
+
+
+def test_an_atomic_on_a_type_of_which_only_the_size_is_known_has_no_count() -> None:
+    text = "template <class T> __global__ void k(T v) { __shared__ T s[64]; atomicAdd(&s[threadIdx.x % 8], v); }"
+    assert {row.wavefronts for row in lint(text).rows} == {None}
