@@ -25,6 +25,8 @@ from bankcheck.syntax import Tree
 MAX_REGIONS = 20
 SIZES = (4, 2, 8)
 """Bytes of a type parameter of which nothing is known: float, half, double."""
+MAX_SIZED = 300
+"""Accesses of a kernel up to which all sizes are tried; with more, one must do."""
 NOT_REACHED = "no thread of the assumed block reaches it: give the block with a directive"
 OTHER_BLOCKS = (Block(1024), Block(32, 32), Block(1), Block(16, 8, 8))
 """Tried to see whether code that an assumed block does not reach is reached at all."""
@@ -106,18 +108,35 @@ def gather(
 
 def _executions(program: Program, function: Function, launch: Launch) -> list[Execution]:
     """A kernel run for a launch; where the size of a type parameter matters and is not known, once for each size."""
+    executions = [judged(execute(program, function, launch))]
+    names = [p.name for p in function.template if p.is_type and p.name and p.name not in launch.types]
+    sized: tuple[str, ...] = ()
+    while more := tuple(name for name in names if name not in sized and _matters(name, executions)):
+        sized += more
+        sizes = SIZES if len(executions[0].verdicts) <= MAX_SIZED else SIZES[:1]
+        why = f"{' and '.join(sized)} {'is a type' if len(sized) == 1 else 'are types'} of "
+        why += "2, 4 or 8 bytes" if sizes == SIZES else f"{sizes[0]} bytes"
+        assumed = replace(launch, assumed=(*launch.assumed, why), sized=sized)
+        executions = [_of_size(program, function, assumed, size) for size in sizes]
+    return executions
+
+
+def _matters(name: str, executions: list[Execution]) -> bool:
+    """Whether some access is not counted because of a type of that name."""
+    reasons = {verdict.reason for execution in executions for verdict in execution.verdicts if verdict.reason}
+    return any(re.search(rf"\b{re.escape(name)}\b", reason) for reason in reasons)
+
+
+def _of_size(program: Program, function: Function, launch: Launch, size: int) -> Execution:
+    """A kernel run with types of which nothing but the size is assumed."""
+    types = {**launch.types, **{name: Opaque(name, size, size) for name in launch.sized}}
+    launch = replace(launch, types=types)
     execution = judged(execute(program, function, launch))
-    unknown = tuple(p.name for p in function.template if p.is_type and p.name and p.name not in launch.types)
-    mentioned = [verdict.reason for verdict in execution.verdicts if verdict.reason]
-    if not any(re.search(rf"\b{re.escape(name)}\b", reason) for name in unknown for reason in mentioned):
-        return [execution]
-    why = f"{' and '.join(unknown)} {'is a type' if len(unknown) == 1 else 'are types'} of 2, 4 or 8 bytes"
-    return [
-        judged(execute(program, function, replace(
-            launch, types={**launch.types, **{name: Opaque(name, size, size) for name in unknown}},
-            assumed=(*launch.assumed, why), sized=unknown)))
-        for size in SIZES
-    ]  # fmt: skip
+    execution.verdicts = [  # that it faults is no finding: the program just has no such type
+        Verdict(v.site, reason=fault) if (fault := next((c.fault for c in v.cases if c.fault), "")) else v
+        for v in execution.verdicts
+    ]
+    return execution
 
 
 def judged(run: Run) -> Execution:
