@@ -28,6 +28,7 @@ SIZES = (4, 2, 8)
 MAX_SIZED = 300
 """Accesses of a kernel up to which all sizes are tried; with more, one must do."""
 NOT_REACHED = "no thread of the assumed block reaches it: give the block with a directive"
+BEYOND = "threads of the assumed block would be past the end of the array: give the block with a directive"
 OTHER_BLOCKS = (Block(1024), Block(32, 32), Block(1), Block(16, 8, 8))
 """Tried to see whether code that an assumed block does not reach is reached at all."""
 
@@ -145,10 +146,17 @@ def judged(run: Run) -> Execution:
     shared = [site for site in run.sites if site.buffer.space == "shared"]
     verdicts = [judge(site) for site in merge_members(shared)]
     if run.launch.block_is_assumed:  # another block may well have such threads
-        verdicts = [replace(v, never=False, reason=NOT_REACHED) if v.never and not v.reason else v for v in verdicts]
+        verdicts = [_doubted(verdict) for verdict in verdicts]
     verdicts = [verdict for verdict in verdicts if not verdict.never]
     verdicts = with_merging_assumed(verdicts, judge)
     return Execution(run, verdicts, [site for site in run.sites if site.buffer.space == "global"])
+
+
+def _doubted(verdict: Verdict) -> Verdict:
+    """A verdict for an assumed block, which cannot be the real one if it makes no sense for the access."""
+    if verdict.reason or not verdict.outside:
+        return verdict
+    return replace(verdict, cases=(), never=False, reason=NOT_REACHED if verdict.never else BEYOND)
 
 
 def trial(facts: Facts, execution: Execution, changes: Mapping[Span, Change]) -> Execution:

@@ -320,11 +320,12 @@ class _Judgement:
         return keys
 
     def _inside(self, offsets: list[int]) -> bool:
-        """Whether the offsets, where they are known in full, lie in the array: others never happen."""
+        """Whether the offsets can lie in the array, as far as they are known: others never happen."""
         size = size_of(self.site.buffer.ctype)
-        if self.site.buffer.dynamic or not size or self.split.unit or not offsets:
+        if self.site.buffer.dynamic or not size or not offsets:
             return True
-        return min(offsets) >= 0 and max(offsets) <= size - self.rule.bytes_per_lane
+        start = min(offsets) if self.split.unit else 0  # lanes share a rest that may be anything
+        return start <= min(offsets) and max(offsets) - start <= size - self.rule.bytes_per_lane
 
     def _bind(self, values: Mapping[str, int]) -> dict[str, int]:
         bind = dict(self.site.binds)
@@ -338,6 +339,7 @@ class _Judgement:
         return [n for n in dict.fromkeys(names) if n not in ("lane", "warp") and n not in self.site.ranges]
 
     def _finished(self, tally: Tally, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
+        outside = not tally.samples
         tally = tally if tally.samples else self.outside
         cases = tally.cases(when or {})
         involved = expr.symbols_of(*self.split.lanes, *self.terms)
@@ -353,7 +355,7 @@ class _Judgement:
         if self.assumptions:
             basis = "assumed"
         address = [n for n in expr.symbols_of(*self.split.lanes) if n in open_names]
-        return Verdict(self.site, cases, basis, "", tuple(self.assumptions), not cases, tuple(address))
+        return Verdict(self.site, cases, basis, "", tuple(self.assumptions), not cases, tuple(address), outside=outside)
 
     def _unknown(self, reason: str) -> Verdict:
         return Verdict(self.site, reason=reason, assumptions=tuple(self.assumptions))

@@ -48,6 +48,8 @@ class Verdict:
     never: bool = False
     free: tuple[str, ...] = ()
     """Unknowns of the launch (parameters, template arguments) that the addresses of the lanes depend on."""
+    outside: bool = False
+    """Whether the cases are all outside the array (or there are none)."""
     merging: str = ""
     """What a conflict takes for granted if the compiler may merge the access with its neighbours."""
 

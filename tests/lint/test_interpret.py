@@ -349,3 +349,11 @@ def test_a_type_parameter_of_which_nothing_is_known_is_tried_in_three_sizes() ->
 def test_an_atomic_on_a_type_of_which_only_the_size_is_known_has_no_count() -> None:
     text = "template <class T> __global__ void k(T v) { __shared__ T s[64]; atomicAdd(&s[threadIdx.x % 8], v); }"
     assert {row.wavefronts for row in lint(text).rows} == {None}
+
+
+def test_an_assumed_block_that_does_not_fit_the_array_gives_no_count() -> None:
+    body = "__shared__ float t[64][16]; t[threadIdx.x * 4 + threadIdx.y / 4][threadIdx.y % 4] = 0;"
+    text = "__global__ void k() { " + body + " }\n"
+    (row,) = lint(text).rows
+    assert row.wavefronts is None and "past the end" in row.reason
+    assert [row.wavefronts for row in lint("// bankcheck: block=16,16\n" + text).rows] == [16]
