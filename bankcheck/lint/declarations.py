@@ -117,7 +117,11 @@ class Declarations(Machine):
             return
         value = self.reader.value(value_node)
         ctype = _deduced(ctype, value)
-        self.state.declare(name, Variable(ctype, self._initial(value, ctype, name)))
+        initial = self._initial(value, ctype, name)
+        if "constexpr" in words and isinstance(initial, Unknown) and isinstance(ctype, CInt):
+            initial = self.state.unknown(initial.reason, initial.span, ctype, uniform=True)
+        constant = declarator.type == "identifier" and not words.isdisjoint(("const", "constexpr"))
+        self.state.declare(name, Variable(ctype, initial, constant=constant))
 
     def pointer_to_array(self, node: Tree) -> bool:
         """`float (*p)[32] = t;` reads like an assignment to `float(*p)[32]`: take it in as the declaration it is."""

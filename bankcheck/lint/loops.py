@@ -15,7 +15,7 @@ from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
 from bankcheck.expr import CInt, Const, Evaluator, Node, Op, Symbol, Undefined
 from bankcheck.launch import Block
-from bankcheck.lint.memory import LANES, PER_LANE, Site, Variable
+from bankcheck.lint.memory import LANES, PER_LANE, Site, Variable, marks
 from bankcheck.lint.state import State
 from bankcheck.places import Address, Entity
 
@@ -228,8 +228,8 @@ def placed(
         ranges = dict(site.ranges)
         if counter is not None:
             ranges[counter.symbol.name] = counter.range
-        maybe = site.maybe + doubts
-        kept = tuple(term for term in guard if not (isinstance(term, Const) and term.value))
+        maybe = site.maybe + doubts + ("a condition on what the loop changes",) * any(marks(term)[1] for term in guard)
+        kept = tuple(t for t in guard if not marks(t)[1] and not (isinstance(t, Const) and t.value))
         member = site.member
         if member is not None:
             member = replace(member, base=expr.substitute(member.base, values))

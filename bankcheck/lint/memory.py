@@ -55,6 +55,8 @@ class Variable:
     ctype: Type | None
     value: Entity
     reference: bool = False
+    constant: bool = False
+    """Declared const: nothing changes it, whatever it is passed to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class Reader(TypeReader):
 
     def free_symbol(self, name: str, span: Span) -> Node:
         """A name that is not defined in the file."""
-        return Unknown(f"'{name}' is not defined in this file", span)
+        return self.state.warp_size(name) or Unknown(f"'{name}' is not defined in this file", span)
 
     def call(self, name: str, args: list[Entity], span: Span) -> Entity | None:
         """Calls are handled before their arguments are read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import Record, Type, align_of, size_of
 from bankcheck.expr import CInt, Const, Node, Op, Span, Symbol, Unknown
+from bankcheck.hardware import WARP_LANES
 from bankcheck.launch import Block
 from bankcheck.lint.memory import (
     AGGREGATED,
@@ -29,6 +31,10 @@ MAX_TREE = 4_000
 """Nodes an expression may have when it is written out; larger ones become unknown."""
 MAX_SITES = 20_000
 MAX_STEPS = 60_000
+
+
+WARP_SIZES = r"(?i)((c10|cuda|ggml|ggml_cuda)_|k)?warp_?size|(num_?)?k?threads_?per_?warp"
+"""Names that mean 32 in the headers that define them."""
 
 
 class OutOfSteps(Exception):
@@ -81,6 +87,8 @@ class State:
         self.reasons: dict[str, str] = {}
         self.seen: set[int] = set()
         """Where (in the expanded text) names have been evaluated."""
+        self.assumed: dict[str, None] = {}
+        """What everything from here on takes for granted."""
         self._sizes: dict[int, tuple[Node, int]] = {}
 
     @property
@@ -111,7 +119,8 @@ class State:
         """A new value; a name that is not declared here is left alone."""
         for scope in reversed(self.frame.scopes):
             if name in scope:
-                scope[name] = replace(scope[name], value=self._small(value))
+                if not scope[name].constant:
+                    scope[name] = replace(scope[name], value=self._small(value))
                 return
 
     def _small(self, value: Entity) -> Entity:
@@ -158,6 +167,13 @@ class State:
         name = f"{UNIFORM if uniform else PER_LANE}{len(self.reasons)}"
         self.reasons[name] = why
         return Symbol(name, ctype)
+
+    def warp_size(self, name: str) -> Node | None:
+        """32 if an undefined name is one that headers use for it, which is then taken for granted."""
+        if not re.fullmatch(WARP_SIZES, name.split("::")[-1]):
+            return None
+        self.assumed[f"'{name}' is {WARP_LANES}"] = None
+        return Const(WARP_LANES)
 
     # Control flow
 
@@ -217,7 +233,8 @@ class State:
         self.sites.append(
             Site(span, text, op, buffer, place.ctype, size, place.offset_bytes, self.guard, self.maybe,
                  dict(self.binds), dict(self.ranges), len(self.sites), self.epoch, self.straight, reason, self.calls,
-                 pieces, (AGGREGATED,) if aggregated else (), member, self.warp_epoch, place.assumed, aggregated)
+                 pieces, (AGGREGATED,) if aggregated else (), member, self.warp_epoch,
+                 (*place.assumed, *self.assumed), aggregated)
         )  # fmt: skip
 
     def read(self, place: Place, span: Span, text: str, member: Member | None = None) -> Node:

@@ -357,3 +357,21 @@ def test_an_assumed_block_that_does_not_fit_the_array_gives_no_count() -> None:
     (row,) = lint(text).rows
     assert row.wavefronts is None and "past the end" in row.reason
     assert [row.wavefronts for row in lint("// bankcheck: block=16,16\n" + text).rows] == [16]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected", "assumption"),
+    [
+        ("for (int r = f(n); r < n; ++r) s[threadIdx.x * 4] = 0;", 4, "a condition on what the loop changes"),
+        ("const int t = threadIdx.x; while (more()) { use(t); s[t * 2] = 0; }", 2, ""),
+        ("int t = threadIdx.x; while (more()) { use(t); s[t * 2] = 0; }", None, ""),
+        ("constexpr int step = f(); for (int j = 0; j < n; j += step) s[j + threadIdx.x] = 0;", 1, ""),
+        ("int step = f(); for (int j = 0; j < n; j += step) s[j + threadIdx.x] = 0;", None, ""),
+        ("s[threadIdx.x / WARP_SIZE * 32] = 0; s[threadIdx.x % lib::kWarpSize * 2] = 0;", 2, "'WARP_SIZE' is 32"),
+        ("s[threadIdx.x % SIZE * 2] = 0;", None, ""),
+    ],
+)
+def test_what_is_not_told_by_the_file(body: str, expected: int | None, assumption: str) -> None:
+    row = rows("__shared__ float s[1024]; " + body)[-1]
+    assert row.wavefronts == expected
+    assert assumption in " ".join(row.assumptions)
