@@ -56,8 +56,8 @@ def check_conflicts(facts: Facts) -> Iterator[Finding]:
             yield from _contention(facts, group, execution, verdict, case)
         elif case.excess > 0 and not traffic.rule.row_writes:  # what those cost is their row passes: BC104
             free = bool(verdict.free) and any(c.excess == 0 and not c.fault for c in verdict.cases)
-            free |= bool(execution.launch.sized) and any(v.worst and not v.worst.excess for _, v in group)
-            code = "BC103" if traffic.rule.matrices else "BC102" if free else "BC101"
+            some = free or (bool(execution.launch.sized) and any(v.worst and not v.worst.excess for _, v in group))
+            code = "BC103" if traffic.rule.matrices else "BC102" if some else "BC101"
             message = _message(group, verdict, case, free)
             yield finding(facts, code, message, execution, verdict, case, hint=fixes(site))
 

@@ -23,8 +23,8 @@ from bankcheck.lint.verdict import Case, Verdict
 from bankcheck.syntax import Tree
 
 MAX_REGIONS = 20
-SIZES = (4, 2, 8)
-"""Bytes of a type parameter of which nothing is known: float, half, double."""
+SIZES = (4, 1, 2, 8)
+"""Bytes of a type parameter of which nothing is known: float, fp8, half, double."""
 MAX_SIZED = 300
 """Accesses of a kernel up to which all sizes are tried; with more, one must do."""
 NOT_REACHED = "no thread of the assumed block reaches it: give the block with a directive"
@@ -116,7 +116,7 @@ def _executions(program: Program, function: Function, launch: Launch) -> list[Ex
         sized += more
         sizes = SIZES if len(executions[0].verdicts) <= MAX_SIZED else SIZES[:1]
         why = f"{' and '.join(sized)} {'is a type' if len(sized) == 1 else 'are types'} of "
-        why += "2, 4 or 8 bytes" if sizes == SIZES else f"{sizes[0]} bytes"
+        why += "1, 2, 4 or 8 bytes" if sizes == SIZES else f"{sizes[0]} bytes"
         assumed = replace(launch, assumed=(*launch.assumed, why), sized=sized)
         executions = [_of_size(program, function, assumed, size) for size in sizes]
     return executions

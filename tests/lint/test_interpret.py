@@ -326,19 +326,20 @@ def test_code_that_only_an_assumed_block_does_not_reach_is_not_passed_over(guard
     assert lint(never).rows == ()
 
 
-def test_a_type_parameter_of_which_nothing_is_known_is_tried_in_three_sizes() -> None:
+def test_a_type_parameter_of_which_nothing_is_known_is_tried_in_four_sizes() -> None:
     head = "// bankcheck: block=32\ntemplate <class T, class Op> __global__ void k(T* g) {\n__shared__ T s[2048];\n"
     rows = lint(head + "s[threadIdx.x] = g[0];\n}\n").rows
     assert [(dict(row.bind)["sizeof(T)"], row.wavefronts, row.ideal) for row in rows] == [
         (4, 1, 1),
+        (1, 1, 1),
         (2, 1, 1),
         (8, 2, 2),
     ]
-    assert all(row.basis == "assumed" and "2, 4 or 8 bytes" in row.assumptions[0] for row in rows)
+    assert all(row.basis == "assumed" and "1, 2, 4 or 8 bytes" in row.assumptions[0] for row in rows)
     result = lint(head + "s[threadIdx.x * 2] = g[0];\n}\n")
     assert (result.summary.total, result.summary.conflicting) == (1, 1)
     (finding,) = result.findings
-    assert finding.code == "BC102" and "sizeof(T) = 8" in finding.message
+    assert finding.code == "BC102" and "instead of 2, at sizeof(T) = 8" in finding.message
     known = (
         head.replace("block=32", "block=32")
         + "s[threadIdx.x * 2] = g[0];\n}\ntemplate __global__ void k<char, int>(char*);\n"
