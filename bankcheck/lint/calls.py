@@ -24,6 +24,8 @@ WARP_BARRIERS = frozenset(("__syncwarp",))
 _ATOMIC = re.compile(r"atomic(Add|Sub|Min|Max|And|Or|Xor|Exch|Inc|Dec|CAS)(_block|_system)?$")
 _SUMS = frozenset(("atomicAdd", "atomicSub"))
 _COMBINED = frozenset(("atomicMin", "atomicMax", "atomicAnd", "atomicOr", "atomicXor"))
+_MATRICES = ("load_matrix_sync", "store_matrix_sync")
+"""wmma: what they compile to differs between architectures and layouts (CUDA C++ Programming Guide)."""
 _COPIES = frozenset(("__pipeline_memcpy_async",))
 _TO_SHARED = frozenset(("__cvta_generic_to_shared", "__nvvm_get_smem_pointer", "cast_smem_ptr_to_uint",
                         "__cvta_generic_to_shared_impl", "__isShared"))  # fmt: skip
@@ -160,6 +162,8 @@ class Calls:
         for argument in arguments:
             entity = reader.value(argument)
             why = f"it is passed to '{name[:60]}', whose code is not known"
+            if name.endswith(_MATRICES):
+                why = f"CUDA does not specify which lane accesses what in '{name[:60]}'"
             state.note(entity, reader.file.span(argument), reader.file.written(argument), "call", why)
             inner = argument
             while inner.type in ("parenthesized_expression", "pointer_expression") and inner.named_children:

@@ -376,3 +376,8 @@ def test_what_is_not_told_by_the_file(body: str, expected: int | None, assumptio
     row = rows("__shared__ float s[1024]; " + body)[-1]
     assert row.wavefronts == expected
     assert assumption in " ".join(row.assumptions)
+
+
+def test_wmma_says_why_it_has_no_count() -> None:
+    row = rows("__shared__ half s[256]; nvcuda::wmma::load_matrix_sync(a, s, 16);")[-1]
+    assert row.wavefronts is None and "does not specify which lane" in row.reason
