@@ -9,12 +9,13 @@ from dataclasses import replace
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, Type
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import CInt, Const, Symbol, Unknown
+from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
+from bankcheck.lint import cells
 from bankcheck.lint.choose import choose
 from bankcheck.lint.memory import Variable
 from bankcheck.lint.program import Function, Program, declarator_name, template_call
 from bankcheck.lint.reader import Reader
-from bankcheck.lint.state import Frame
+from bankcheck.lint.state import Exit, Flow, Frame
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree
 
@@ -157,7 +158,8 @@ class Calls:
         for argument in arguments:
             entity = reader.value(argument)
             why = f"it is passed to '{name[:60]}', whose code is not known"
-            state.note(entity, reader.file.span(argument), reader.file.written(argument), "call", why)
+            for found in (entity, *cells.give_away(state, entity)):
+                state.note(found, reader.file.span(argument), reader.file.written(argument), "call", why)
             inner = argument
             while inner.type in ("parenthesized_expression", "pointer_expression") and inner.named_children:
                 inner = inner.named_children[-1]
@@ -193,6 +195,8 @@ class Calls:
         state.calls = (*calls, span)
         state.frames.append(frame)
         self.active.append(function)
+        outer = state.frames[-2]
+        frame.scopes[0] |= {name: outer.scopes[0][name] for name in outer.scopes[0] if name.startswith(cells.CELL)}
         try:
             for parameter, (name, entity, _) in zip(function.parameters, entities, strict=False):
                 scope[name] = self._parameter(reader, parameter, entity)
@@ -201,16 +205,19 @@ class Calls:
                 if default is not None:
                     scope[_name(reader, parameter)] = self._parameter(reader, parameter, reader.value(default))
             frame.depth, frame.doubts = len(outer_guard), len(outer_maybe)
-            self.execute(function.body)
-            result = self._result(reader, frame, span)
+            if self.execute(function.body) is not Flow.RETURN:
+                frame.results.append(Exit(Const(1, expr.BOOL), Unknown("no value", span), frame.scopes))
+            result = self._result(frame, span)
+            left = _left_behind(frame)
         finally:
             self.active.pop()
             state.frames.pop()
             state.calls = calls
             state.guard, state.maybe = outer_guard, outer_maybe
+        outer.scopes[0] |= {name: variable for name, variable in left.items() if name.startswith(cells.CELL)}
         for name, _, back in entities:
-            if back is not None and name in frame.scopes[0]:
-                state.assign(reader.file.source(back), frame.scopes[0][name].value)
+            if back is not None and name in left:
+                state.assign(reader.file.source(back), left[name].value)
         return result
 
     def _template_arguments(
@@ -302,6 +309,8 @@ class Calls:
         if isinstance(entity, Place):
             if reference:
                 return Variable(ctype, entity, reference=True)
+            if isinstance(entity.ctype, Record) and entity.array.identity:  # type: ignore[attr-defined]
+                return Variable(ctype, cells.copied(reader.state, _name(reader, parameter), entity))
             return Variable(ctype, Unknown("a copied object"))
         if isinstance(entity, Address):
             if isinstance(ctype, ArrayType):
@@ -314,13 +323,33 @@ class Calls:
             return Variable(ctype, expr.cast(entity, ctype))
         return Variable(ctype, entity)
 
-    def _result(self, reader: Reader, frame: Frame, span: tuple[int, int]) -> Entity:
-        if not frame.results:
-            return Unknown("no value", span)
-        *early, (_, value) = frame.results
-        for condition, other in reversed(early):
-            value = choose(condition, other, value, span)
+    def _result(self, frame: Frame, span: tuple[int, int]) -> Entity:
+        *early, last = frame.results
+        value = last.value
+        for way in reversed(early):
+            value = choose(way.condition, way.value, value, span)
+        if frame.by_reference and isinstance(value, Address) and not isinstance(last.value, Address):
+            return value.place
         return value
+
+
+def _left_behind(frame: Frame) -> dict[str, Variable]:
+    """The parameters and the cells after a function, whichever way each lane left it."""
+    *early, last = frame.results
+    scope = dict(last.scopes[0])
+    for way in reversed(early):
+        merge_scopes(way.condition, way.scopes[0], scope)
+    return scope
+
+
+def merge_scopes(condition: Node, yes: dict[str, Variable], no: dict[str, Variable]) -> None:
+    """Variables after a branch, put into `no`: each holds one value or the other."""
+    for name, variable in no.items():
+        before = yes.get(name, variable)
+        if before.value is not variable.value:
+            no[name] = replace(variable, value=choose(condition, before.value, variable.value, (0, 0)))
+    for name in [name for name in yes.keys() ^ no.keys() if name.startswith(cells.CELL)]:
+        no[name] = replace(yes.get(name) or no[name], value=Unknown("it is set in one branch only"))
 
 
 def _takes(function: Function, count: int) -> bool:

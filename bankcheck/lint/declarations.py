@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bankcheck import ctype as types
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
+from bankcheck.lint import cells
 from bankcheck.lint.machine import Machine
-from bankcheck.lint.memory import Buffer, Variable
+from bankcheck.lint.memory import Buffer, Variable, sum_of
 from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree
+
+MAX_CELLS = 64
+"""Elements of an array in registers whose first values are noted."""
 
 
 class Declarations(Machine):
@@ -97,11 +103,7 @@ class Declarations(Machine):
             self._shared_array(node, declarator, name, ctype, "extern" in words, "volatile" in words)
             return
         if isinstance(ctype, ArrayType | Record):
-            if value_node is not None:
-                self.reader.value(value_node)
-            space = "constant" if "__constant__" in words else "global" if "__device__" in words else "local"
-            buffer = Buffer(name, ctype, 16, space=space)
-            self.state.declare(name, Variable(ctype, Place(buffer, Const(0, expr.LONG), ctype, size_of(ctype))))
+            self._object(name, ctype, words, value_node)
             return
         if value_node is None:
             self.state.declare(name, Variable(ctype, Unknown(f"'{name}' has no value yet")))
@@ -116,6 +118,42 @@ class Declarations(Machine):
                 self.state.assign(source(value_node), Unknown(why))
             return
         self.state.declare(name, Variable(ctype, self._initial(self.reader.value(value_node), ctype, name)))
+
+    def _object(self, name: str, ctype: Type, words: set[str], value_node: Tree | None) -> None:
+        """An array or a struct; what a local one holds is followed."""
+        space = "constant" if "__constant__" in words else "global" if "__device__" in words else "local"
+        place = cells.new_object(self.state, name, ctype)
+        if space != "local" or "static" in words:
+            place = replace(place, array=Buffer(name, ctype, 16, space=space))
+        if value_node is not None:
+            self._initialised(place, value_node)
+        self.state.declare(name, Variable(ctype, place))
+
+    def _initialised(self, place: Place, value: Tree) -> None:
+        """`= {1, 2}` and the like put into an object."""
+        if value.type != "initializer_list":
+            found = self.reader.value(value)
+            if not cells.store(self.state, place, found):
+                self.reader.escapes(found, value, f"it is kept in '{place.array.name}'")
+            return
+        items = [child for child in value.named_children if child.type != "comment"]
+        if isinstance(place.ctype, ArrayType):
+            parts = [self.reader.element(place, Const(number)) for number in range(min(place.ctype.length, MAX_CELLS))]
+        elif isinstance(place.ctype, Record):
+            parts = [replace(place, offset_bytes=sum_of(place.offset_bytes, Const(offset, expr.LONG)), ctype=ctype,
+                             step_bytes=size_of(ctype), row=None)
+                     for _, ctype, offset in place.ctype.members]  # fmt: skip
+        else:
+            parts = [place]
+        designated = any(item.type == "initializer_pair" for item in items)
+        for number, item in enumerate(items):
+            if designated or number >= len(parts):
+                self.reader.escapes(self.reader.value(item), item, f"it is kept in '{place.array.name}'")
+            else:
+                self._initialised(parts[number], item)
+        for part in () if designated else parts[len(items) :]:
+            if isinstance(part.ctype, CInt):
+                cells.store(self.state, part, Const(0, part.ctype))
 
     def pointer_to_array(self, node: Tree) -> bool:
         """`float (*p)[32] = t;` reads like an assignment to `float(*p)[32]`: take it in as the declaration it is."""

@@ -10,13 +10,14 @@ from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
-from bankcheck.lint.choose import choose
+from bankcheck.lint import cells
+from bankcheck.lint.calls import merge_scopes
 from bankcheck.lint.declarations import Declarations
 from bankcheck.lint.iterate import Loops
-from bankcheck.lint.machine import Change, Flow, Launch, Run
+from bankcheck.lint.machine import Change, Launch, Run
 from bankcheck.lint.memory import Buffer, Variable, conjunction, marks
 from bankcheck.lint.program import Function, Program, declarator_name
-from bankcheck.lint.state import OutOfSteps, Scopes
+from bankcheck.lint.state import Exit, Flow, OutOfSteps, Scopes
 from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree
@@ -150,11 +151,13 @@ class Interpreter(Declarations, Loops):
     def _return_statement(self, node: Tree) -> Flow:
         frame, state = self.state.frame, self.state
         values = [child for child in node.named_children if child.type != "comment"]
-        value = self.reader.value(values[0]) if values else Unknown("no value")
+        value: Entity = Unknown("no value")
+        if values:
+            value = self.reader.entity(values[0]) if frame.by_reference else self.reader.value(values[0])
         condition = conjunction(state.guard[frame.depth :])
         if len(state.maybe) > frame.doubts or frame.loops:
             condition = Unknown("a condition that is not known")
-        frame.results.append((condition, value))
+        frame.results.append(Exit(condition, value, state.snapshot()))
         return Flow.RETURN
 
     def _break_statement(self, node: Tree) -> Flow:
@@ -226,11 +229,7 @@ class Interpreter(Declarations, Loops):
     def merge(self, condition: Node, yes: Scopes, no: Scopes) -> None:
         """Variables after a branch: each holds one value or the other."""
         for one, other in zip(yes, no, strict=True):
-            for name, variable in other.items():
-                before = one.get(name, variable)
-                if before.value is not variable.value:
-                    value = choose(condition, before.value, variable.value, (0, 0))
-                    other[name] = replace(variable, value=value)
+            merge_scopes(condition, one, other)
 
     def _switch_statement(self, node: Tree) -> Flow:
         value = self.condition(field_of(node, "condition"))
@@ -254,5 +253,5 @@ class Interpreter(Declarations, Loops):
     def _forget_changes(self, before: Scopes, why: str) -> None:
         for old, new in zip(before, self.state.frame.scopes, strict=True):
             for name, variable in new.items():
-                if name in old and old[name].value is not variable.value:
+                if (name in old or name.startswith(cells.CELL)) and old.get(name) is not variable:
                     new[name] = replace(variable, value=Unknown(why))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
 from bankcheck.ctype import Type
 from bankcheck.expr import Node, Span, Unknown
@@ -14,18 +13,8 @@ from bankcheck.lint.calls import Calls
 from bankcheck.lint.memory import Barrier, Site
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.reader import Reader
-from bankcheck.lint.state import State
+from bankcheck.lint.state import Flow, State
 from bankcheck.syntax import Tree
-
-
-class Flow(Enum):
-    """How a statement ends."""
-
-    ON = "on"
-    RETURN = "return"
-    BREAK = "break"
-    CONTINUE = "continue"
-
 
 Change = tuple[int, ...] | str
 """A trial layout of an array: elements of padding per dimension, or "xor"."""

@@ -33,6 +33,8 @@ class Buffer(Array):
     dynamic: bool = False
     """`extern __shared__`: its size is given at launch."""
     volatile: bool = False
+    identity: int = 0
+    """The number of a local object whose contents are followed."""
 
 
 def is_shared(place: Place) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
@@ -20,6 +22,15 @@ MAX_SITES = 20_000
 MAX_STEPS = 60_000
 
 
+class Flow(Enum):
+    """How a statement ends."""
+
+    ON = "on"
+    RETURN = "return"
+    BREAK = "break"
+    CONTINUE = "continue"
+
+
 class OutOfSteps(Exception):
     """The kernel is too long to follow further."""
 
@@ -28,15 +39,25 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 Scopes = list[dict[str, Variable]]
 
 
+class Exit(NamedTuple):
+    """One way out of a function: the lanes that take it, what it returns, and the variables at that point."""
+
+    condition: Node
+    value: Entity
+    scopes: Scopes
+
+
 @dataclass(slots=True)
 class Frame:
     """One function being executed: its variables, its types, and the conditions under which it has returned."""
 
     scopes: Scopes
     types: dict[str, Type]
-    exits: list[Node] = field(default_factory=list)
-    """Conditions under which lanes have left the function (or, inside, the loop's iteration)."""
-    results: list[tuple[Node, Entity]] = field(default_factory=list)
+    results: list[Exit] = field(default_factory=list)
+    by_reference: bool = False
+    """Whether the function returns a reference: the thing itself, which is not read."""
+    this: Place | None = None
+    """The object whose method is executed."""
     finished: bool = False
     """Every lane has returned."""
     depth: int = 0
@@ -67,6 +88,12 @@ class State:
         """Conditions that hold because the other threads have returned: they wait at no barrier."""
         self.straight = 0
         self.steps = 0
+        self.objects = 0
+        """Local objects so far."""
+        self.exposed: set[int] = set()
+        """Those whose address was taken."""
+        self.given_away: set[int] = set()
+        """Those whose address is known to code that is not followed."""
         self.reasons: dict[str, str] = {}
         self.seen: set[int] = set()
         """Where (in the expanded text) names have been evaluated."""
@@ -85,12 +112,16 @@ class State:
 
     # Names
 
-    def lookup(self, name: str) -> Variable | None:
-        """The variable of that name."""
+    def local(self, name: str) -> Variable | None:
+        """The variable of that name in the function being executed."""
         for scope in reversed(self.frame.scopes):
             if name in scope:
                 return scope[name]
-        return self.constants.get(name)
+        return None
+
+    def lookup(self, name: str) -> Variable | None:
+        """The variable of that name."""
+        return self.local(name) or self.constants.get(name)
 
     def declare(self, name: str, variable: Variable) -> None:
         """A new variable in the innermost scope."""
