@@ -32,7 +32,20 @@ def load(state: State, place: Place) -> Entity | None:
     """What is known to be stored at a place, None if nothing is."""
     name = _name(state, place)
     held = state.frame.scopes[0].get(name) if name else None
-    return held.value if held is not None and held.ctype == place.ctype else None
+    if held is not None and held.ctype == place.ctype:
+        return held.value
+    if isinstance(place.ctype, PointerType) and isinstance(place.array, Buffer) and place.array.identity:
+        inside = [variable.value for _, _, variable in _cells_of(state, place.array)]
+        shared = next((value for value in inside if isinstance(value, Address) and is_shared(value.place)), None)
+        return lost(shared, LOST) if shared is not None else None
+    return None
+
+
+def lost(value: Entity, why: str) -> Entity:
+    """A value that is not known any longer; where a pointer pointed to is remembered, so that its uses are listed."""
+    if isinstance(value, Address) and is_shared(value.place):
+        return Address(replace(value.place, offset_bytes=Unknown(why, ctype=expr.LONG), row=None))
+    return Unknown(why)
 
 
 def store(state: State, place: Place, value: Entity) -> bool:
@@ -48,7 +61,7 @@ def store(state: State, place: Place, value: Entity) -> bool:
     start = place.offset_bytes.value
     for other, offset, variable in list(_cells_of(state, buffer)):
         if start < offset + size_of(variable.ctype or expr.INT) and offset < start + size_of(place.ctype):
-            state.frame.scopes[0][other] = replace(variable, value=Unknown(LOST))
+            state.frame.scopes[0][other] = replace(variable, value=lost(variable.value, LOST))
     if isinstance(place.ctype, Record):
         return isinstance(value, Place) and _copy(state, value, place)
     if isinstance(place.ctype, CInt) and not isinstance(value, Place | Address):
@@ -85,14 +98,15 @@ def copied(state: State, name: str, source: Place) -> Place:
 def forget(state: State, buffer: Buffer) -> None:
     """Anything may be in an object now."""
     for name, _, variable in list(_cells_of(state, buffer)):
-        state.frame.scopes[0][name] = replace(variable, value=Unknown(LOST))
+        state.frame.scopes[0][name] = replace(variable, value=lost(variable.value, LOST))
 
 
 def forget_exposed(state: State) -> None:
     """Something is stored where it is not known: any object whose address was taken may have changed."""
     for identity in state.exposed:
         for name in [name for name in all_names(state) if name.startswith(f"{CELL}{identity}+")]:
-            state.frame.scopes[0][name] = replace(state.frame.scopes[0][name], value=Unknown(LOST))
+            variable = state.frame.scopes[0][name]
+            state.frame.scopes[0][name] = replace(variable, value=lost(variable.value, LOST))
 
 
 def give_away(state: State, entity: Entity) -> list[Address]:

@@ -11,13 +11,10 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
 from bankcheck.lint import cells
 from bankcheck.lint.machine import Machine
-from bankcheck.lint.memory import Buffer, Variable, sum_of
+from bankcheck.lint.memory import Buffer, Variable
 from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree
-
-MAX_CELLS = 64
-"""Elements of an array in registers whose first values are noted."""
 
 
 class Declarations(Machine):
@@ -29,10 +26,7 @@ class Declarations(Machine):
         if type_node is None:
             return None
         try:
-            if type_node.type in ("struct_specifier", "class_specifier"):
-                base: Type = self.reader.struct_type(type_node)
-            else:
-                base = self.reader.type_at(type_node)
+            base = self.reader.type_at(type_node)
             return self.reader.applied(declarator, base) if declarator is not None else base
         except BankcheckError:
             return None
@@ -77,7 +71,8 @@ class Declarations(Machine):
             if "__shared__" in text and "extern" in text:
                 self._dynamic_memory(node, self.reader.file.source(name))
                 return
-            self.state.frame.types[self.reader.file.source(name)] = self.reader.struct_type(node)
+            if node.parent is None or node.parent.type != "template_declaration":
+                self.state.frame.types[self.reader.file.source(name)] = self.reader.type_at(node)
 
     def _dynamic_memory(self, node: Tree, name: str) -> None:
         """`struct SharedMemory { operator T*() { extern __shared__ ... } }`: a way to get at dynamic shared memory."""
@@ -92,19 +87,22 @@ class Declarations(Machine):
         if declarator.type == "init_declarator":
             value_node = declarator.child_by_field_name("value")
             declarator = declarator.child_by_field_name("declarator") or declarator
-            if value_node is not None and value_node.type in ("argument_list", "initializer_list"):
-                inside = value_node.named_children
-                if declarator.type == "identifier" and len(inside) == 1:
-                    value_node = inside[0]
         name = self.reader.declared_name(declarator)
+        if declarator.type == "function_declarator":
+            self._object_or_function(node, declarator, name)
+            return
         ctype = self.type_of(node, declarator)
         words = {source(child) for child in node.children}
         if "__shared__" in words:
             self._shared_array(node, declarator, name, ctype, "extern" in words, "volatile" in words)
             return
         if isinstance(ctype, ArrayType | Record):
-            self._object(name, ctype, words, value_node)
+            self._object(node, name, ctype, words, value_node)
             return
+        if value_node is not None and value_node.type in ("argument_list", "initializer_list"):
+            inside = value_node.named_children
+            if declarator.type == "identifier" and len(inside) == 1:
+                value_node = inside[0]
         if value_node is None:
             self.state.declare(name, Variable(ctype, Unknown(f"'{name}' has no value yet")))
             return
@@ -117,43 +115,34 @@ class Declarations(Machine):
             if not alias and not is_const and value_node.type == "identifier":
                 self.state.assign(source(value_node), Unknown(why))
             return
-        self.state.declare(name, Variable(ctype, self._initial(self.reader.value(value_node), ctype, name)))
+        value = self.reader.value(value_node)
+        if isinstance(value, Place):  # `auto view = View(...)`
+            self.state.declare(name, Variable(value.ctype, cells.copied(self.state, name, value)))
+            return
+        self.state.declare(name, Variable(ctype, self._initial(value, ctype, name)))
 
-    def _object(self, name: str, ctype: Type, words: set[str], value_node: Tree | None) -> None:
+    def _object_or_function(self, node: Tree, declarator: Tree, name: str) -> None:
+        """`Tile t(s);` reads like the declaration of a function: it is an object where `s` is a variable."""
+        ctype = self.type_of(node, None)
+        arguments = field_of(declarator, "parameters").named_children
+        variables = [self.state.lookup(self.reader.file.source(argument)) for argument in arguments]
+        if not isinstance(ctype, Record) or not all(variables) or not arguments:
+            return
+        place = cells.new_object(self.state, name, ctype)
+        self.reader.construct(self.reader, place, arguments, node)
+        self.state.declare(name, Variable(ctype, place))
+
+    def _object(self, node: Tree, name: str, ctype: Type, words: set[str], value_node: Tree | None) -> None:
         """An array or a struct; what a local one holds is followed."""
         space = "constant" if "__constant__" in words else "global" if "__device__" in words else "local"
         place = cells.new_object(self.state, name, ctype)
         if space != "local" or "static" in words:
             place = replace(place, array=Buffer(name, ctype, 16, space=space))
         if value_node is not None:
-            self._initialised(place, value_node)
+            self.reader.initial_value(place, value_node)
+        elif isinstance(ctype, Record) and space == "local":
+            self.reader.construct(self.reader, place, [], node)
         self.state.declare(name, Variable(ctype, place))
-
-    def _initialised(self, place: Place, value: Tree) -> None:
-        """`= {1, 2}` and the like put into an object."""
-        if value.type != "initializer_list":
-            found = self.reader.value(value)
-            if not cells.store(self.state, place, found):
-                self.reader.escapes(found, value, f"it is kept in '{place.array.name}'")
-            return
-        items = [child for child in value.named_children if child.type != "comment"]
-        if isinstance(place.ctype, ArrayType):
-            parts = [self.reader.element(place, Const(number)) for number in range(min(place.ctype.length, MAX_CELLS))]
-        elif isinstance(place.ctype, Record):
-            parts = [replace(place, offset_bytes=sum_of(place.offset_bytes, Const(offset, expr.LONG)), ctype=ctype,
-                             step_bytes=size_of(ctype), row=None)
-                     for _, ctype, offset in place.ctype.members]  # fmt: skip
-        else:
-            parts = [place]
-        designated = any(item.type == "initializer_pair" for item in items)
-        for number, item in enumerate(items):
-            if designated or number >= len(parts):
-                self.reader.escapes(self.reader.value(item), item, f"it is kept in '{place.array.name}'")
-            else:
-                self._initialised(parts[number], item)
-        for part in () if designated else parts[len(items) :]:
-            if isinstance(part.ctype, CInt):
-                cells.store(self.state, part, Const(0, part.ctype))
 
     def pointer_to_array(self, node: Tree) -> bool:
         """`float (*p)[32] = t;` reads like an assignment to `float(*p)[32]`: take it in as the declaration it is."""

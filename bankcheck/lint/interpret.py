@@ -11,8 +11,8 @@ from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
 from bankcheck.lint import cells
-from bankcheck.lint.calls import merge_scopes
 from bankcheck.lint.declarations import Declarations
+from bankcheck.lint.inline import merge_scopes
 from bankcheck.lint.iterate import Loops
 from bankcheck.lint.machine import Change, Launch, Run
 from bankcheck.lint.memory import Buffer, Variable, conjunction, marks
@@ -61,6 +61,9 @@ class Interpreter(Declarations, Loops):
             self.declaration(item)
         for name, variable in frame.scopes.pop().items():
             keep = isinstance(variable.value, Place | Const)
+            before = state.constants.get(name)
+            if before is not None and isinstance(variable.value, Const) and before.value != variable.value:
+                variable, keep = replace(variable, value=Unknown(f"'{name}' is defined more than once")), True
             state.constants[name] = variable if keep else replace(variable, value=Unknown(f"'{name}' is a variable"))
 
     def template_parameter(self, name: str, is_type: bool, node: Tree) -> None:

@@ -82,7 +82,7 @@ class Loops(Machine):
         for name in cells.all_names(state):
             if name not in before[0]:
                 held = state.frame.scopes[0][name]
-                state.frame.scopes[0][name] = replace(held, value=Unknown("it is set in a loop"))
+                state.frame.scopes[0][name] = replace(held, value=cells.lost(held.value, "it is set in a loop"))
         state.maybe = (*state.maybe, *(why for why in doubts if why.startswith("the function")))
         return Flow.ON
 

@@ -10,6 +10,7 @@ from bankcheck.expr import Node, Span, Unknown
 from bankcheck.launch import Block
 from bankcheck.lint.asm import run_assembly
 from bankcheck.lint.calls import Calls
+from bankcheck.lint.classes import Classes
 from bankcheck.lint.memory import Barrier, Site
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.reader import Reader
@@ -54,7 +55,14 @@ class Machine:
         self.state = State(launch.block, {}, launch.types)
         self.calls = Calls(program, self.body)
         self.reader = Reader(program.source, self.state, self.calls, run_assembly)
+        classes = Classes(program, self.state, self.declaration)
+        self.reader.classes = self.calls.classes = classes
+        self.reader.construct, self.reader.operator = self.calls.construct, self.calls.operator
         self.dead: list[Span] = []
+
+    def declaration(self, node: Tree) -> None:
+        """Take in a declaration."""
+        raise NotImplementedError
 
     def statement(self, node: Tree) -> Flow:
         """Execute one statement."""

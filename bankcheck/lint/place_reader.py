@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from bankcheck import expr
@@ -26,6 +27,8 @@ class PlaceReader(TypeReader):
     file: Source
     members: dict[int, Member]
     """Accesses to one member of a vector, by node."""
+    operator: Callable[..., Entity | None]
+    """`object[...]` and the like."""
 
     def variable(self, name: str, span: Span) -> Entity | None:
         """What a name means."""
@@ -38,7 +41,7 @@ class PlaceReader(TypeReader):
         held = cells.load(self.state, entity)
         return held if isinstance(held, Address) else self.as_integer(entity, node)
 
-    def _pointer(self, node: Tree) -> Entity:
+    def pointer(self, node: Tree) -> Entity:
         """An expression that `[]`, `*` or `->` is applied to: a variable in memory is read."""
         entity = self.entity(node)
         is_variable = isinstance(entity, Place) and not isinstance(entity.ctype, ArrayType | Record)
@@ -51,6 +54,14 @@ class PlaceReader(TypeReader):
         if isinstance(place.array, Buffer) and place.array.identity:
             self.state.exposed.add(place.array.identity)
         return Address(place)
+
+    def own_member(self, name: str) -> Place | None:
+        """A member of the object whose method is executed."""
+        return member_of(self.state.frame.this, name)
+
+    def _this(self, node: Tree, pointer: bool) -> Entity:
+        this = self.state.frame.this
+        return Address(this) if this is not None else Unknown("'this' is not known", self.snippet.span(node))
 
     def _first(self, place: Place) -> Place:
         assert isinstance(place.ctype, ArrayType)
@@ -102,14 +113,13 @@ class PlaceReader(TypeReader):
         return replace(place, offset_bytes=offset)
 
     def _subscript_expression(self, node: Tree, pointer: bool) -> Entity:
-        base = self._pointer(field_of(node, "argument"))
-        indices = field_of(node, "indices").named_children
-        index = self.number(indices[-1]) if indices else Unknown("no index", self.snippet.span(node))
-        if isinstance(base, Address):
-            return self._moved(base.place, index)
-        if isinstance(base, Place) and isinstance(base.ctype, ArrayType):
-            return self.element(base, index)
-        self.state.note(base, self.snippet.span(node), self.file.written(node), "access", "an index into an object")
+        base = self.pointer(field_of(node, "argument"))
+        indices = [child for child in field_of(node, "indices").named_children if child.type != "comment"]
+        if isinstance(base, Address) or (isinstance(base, Place) and isinstance(base.ctype, ArrayType)):
+            index = self.number(indices[-1]) if indices else Unknown("no index", self.snippet.span(node))
+            return self._moved(base.place, index) if isinstance(base, Address) else self.element(base, index)
+        if isinstance(base, Place) and (found := self.operator(self, "operator[]", base, indices, node)) is not None:
+            return found
         return Unknown(f"'{self.snippet.source(field_of(node, 'argument'))}' is not known", self.snippet.span(node))
 
     def element(self, place: Place, index: Node) -> Place:
@@ -124,7 +134,7 @@ class PlaceReader(TypeReader):
         argument = field_of(node, "argument")
         span = self.snippet.span(node)
         if operator_of(node) == "*":
-            entity = self._pointer(argument)
+            entity = self.pointer(argument)
             if isinstance(entity, Address):
                 return entity.place
             if isinstance(entity, Place) and isinstance(entity.ctype, ArrayType):
@@ -155,19 +165,26 @@ class PlaceReader(TypeReader):
             self.state.seen.add(node.start_byte)
             return found
         arrow = any(child.type == "->" for child in node.children)
-        entity = self._pointer(argument) if arrow else self.entity(argument)
+        entity = self.pointer(argument) if arrow else self.entity(argument)
         if arrow and isinstance(entity, Address):
             entity = entity.place
         span = self.snippet.span(node)
         if isinstance(entity, Place):
-            found_member = entity.ctype.member(member) if isinstance(entity.ctype, Record) else None
-            if found_member is not None:
-                ctype, offset = found_member
-                moved = sum_of(entity.offset_bytes, Const(offset, expr.LONG))
-                vector = entity.ctype
-                assert isinstance(vector, Record)
+            found_member, vector = member_of(entity, member), entity.ctype
+            if found_member is not None and isinstance(vector, Record):
                 if vector.align == vector.size in (8, 16):
+                    offset = next(offset for known, _, offset in vector.members if known == member)
                     self.members[node.id] = Member(entity.offset_bytes, offset, vector.size)
-                return replace(entity, offset_bytes=moved, ctype=ctype, step_bytes=size_of(ctype), row=None)
+                return found_member
             self.state.note(entity, span, self.file.written(node), "load", f"the member '{member}' is not known")
         return Unknown(f"the member '{member}' is not known", span)
+
+
+def member_of(place: Place | None, name: str) -> Place | None:
+    """A member of an object, None if it has none of that name."""
+    found = place.ctype.member(name) if place is not None and isinstance(place.ctype, Record) else None
+    if place is None or found is None:
+        return None
+    ctype, offset = found
+    moved = sum_of(place.offset_bytes, Const(offset, expr.LONG))
+    return replace(place, offset_bytes=moved, ctype=ctype, step_bytes=size_of(ctype), row=None)

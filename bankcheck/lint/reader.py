@@ -17,7 +17,7 @@ from bankcheck.launch import builtin_variable
 from bankcheck.lint import cells
 from bankcheck.lint.choose import choose
 from bankcheck.lint.memory import Member
-from bankcheck.lint.place_reader import BYTE, PlaceReader
+from bankcheck.lint.place_reader import BYTE, PlaceReader, member_of
 from bankcheck.lint.source import Source
 from bankcheck.lint.state import State
 from bankcheck.lint.type_reader import field_of, operator_of
@@ -26,9 +26,9 @@ from bankcheck.syntax import Tree
 
 Call = Callable[["Reader", Tree, str, list[Tree]], Entity | None]
 Assemble = Callable[["Reader", Tree], Entity]
-_OPAQUE = frozenset(
-    ("string_literal", "concatenated_string", "raw_string_literal", "char_literal", "nullptr", "null", "this")
-)
+_OPAQUE = frozenset(("string_literal", "concatenated_string", "raw_string_literal", "char_literal", "nullptr", "null"))
+MAX_CELLS = 64
+"""Elements of an array in registers whose first values are noted."""
 _OPAQUE |= {"comment", "lambda_expression", "type_descriptor"}
 
 
@@ -47,7 +47,13 @@ class Reader(PlaceReader):
 
     def variable(self, name: str, span: Span) -> Entity | None:
         """A variable of the program, or one of CUDA's."""
-        found = self.state.lookup(name)
+        found = self.state.local(name)
+        if found is not None:
+            return found.value
+        own = self.own_member(name)
+        if own is not None:
+            return own
+        found = self.state.constants.get(name)
         if found is not None:
             return found.value
         if "." in name or name == "warpSize":
@@ -127,8 +133,17 @@ class Reader(PlaceReader):
         return found if found is not None else self.free_symbol(self.snippet.source(node), self.snippet.span(node))
 
     def _qualified_identifier(self, node: Tree, pointer: bool) -> Entity:
-        name = self.snippet.source(node).split("::")[-1]
-        return self.variable(name, (0, 0)) or self.free_symbol(self.snippet.source(node), self.snippet.span(node))
+        whole, span = self.snippet.source(node), self.snippet.span(node)
+        name, scope = whole.split("::")[-1].strip(), self.scope_of(node)
+        if scope is None:
+            return self.variable(name, (0, 0)) or self.free_symbol(whole, span)
+        ctype = self.scope_type(node)
+        inner = self.classes.inner_value(ctype, name)
+        if inner is not None:
+            return inner
+        self.state.seen.add(node.start_byte)
+        known = isinstance(ctype, CInt) or self.classes.is_namespace(self.snippet.source(scope))
+        return (self.variable(name, (0, 0)) if known else None) or self.free_symbol(whole, span)
 
     def _type_descriptor(self, node: Tree, pointer: bool) -> Entity:
         """`f<N>(x)`: the grammar takes a template argument that is a plain name for a type."""
@@ -223,6 +238,52 @@ class Reader(PlaceReader):
         self.value(field_of(node, "left"))
         return self.value(field_of(node, "right"))
 
+    # Objects
+
+    construct: Callable[[Reader, Place, list[Tree], Tree], None]
+    """Set up a new object with arguments."""
+
+    def initialise(self, place: Place, items: list[Tree]) -> None:
+        """The parts of an array or struct from the values in braces; the rest is zero."""
+        if isinstance(place.ctype, ArrayType):
+            parts = [self.element(place, Const(number)) for number in range(min(place.ctype.length, MAX_CELLS))]
+        elif isinstance(place.ctype, Record):
+            parts = [part for name, _, _ in place.ctype.members if (part := member_of(place, name)) is not None]
+        else:
+            parts = [place]
+        designated = any(item.type == "initializer_pair" for item in items)
+        for number, item in enumerate(items):
+            if designated or number >= len(parts):
+                self.escapes(self.value(item), item, f"it is kept in '{place.array.name}'")
+            else:
+                self.initial_value(parts[number], item)
+        for part in () if designated else parts[len(items) :]:
+            if isinstance(part.ctype, CInt):
+                cells.store(self.state, part, Const(0, part.ctype))
+
+    def initial_value(self, place: Place, node: Tree) -> None:
+        """`= value` or `= {...}` for an object or a part of one."""
+        if node.type in ("initializer_list", "argument_list"):
+            items = [child for child in node.named_children if child.type != "comment"]
+            whole = isinstance(place.ctype, Record)
+            self.construct(self, place, items, node) if whole else self.initialise(place, items)
+            return
+        value = self.value(node)
+        if isinstance(place.ctype, Record) and not isinstance(value, Place) and self.classes.is_class(place.ctype):
+            self.construct(self, place, [node], node)
+        elif not cells.store(self.state, place, value):
+            self.escapes(value, node, f"it is kept in '{place.array.name}'")
+
+    def _compound_literal_expression(self, node: Tree, pointer: bool) -> Entity:
+        ctype, items = self.type_at(field_of(node, "type")), field_of(node, "value").named_children
+        if isinstance(ctype, Record):
+            place = cells.new_object(self.state, ctype.name, ctype)
+            self.construct(self, place, [item for item in items if item.type != "comment"], node)
+            return place
+        if isinstance(ctype, CInt) and len(items) == 1:
+            return self._converted(ctype, items[0], node)
+        raise self.error("this literal is not followed", node)
+
     # Types and calls
 
     def _converted(self, ctype: Type, value: Tree, node: Tree) -> Entity:
@@ -254,7 +315,8 @@ class Reader(PlaceReader):
                 target = self.type_at(field_of(function, "arguments").named_children[0])
                 return self._cast_to(target, arguments[0], node)
         is_type = function.type in ("primitive_type", "sized_type_specifier")
-        if len(arguments) == 1 and (is_type or self.named_type(name) is not None):
+        named = self.named_type(name)
+        if len(arguments) == 1 and (is_type or (named is not None and not self.classes.is_class(named))):
             return self._cast_to(self._named(name, function), arguments[0], node)
         result = self._call(self, node, name, arguments)
         if result is not None:

@@ -58,6 +58,8 @@ class Frame:
     """Whether the function returns a reference: the thing itself, which is not read."""
     this: Place | None = None
     """The object whose method is executed."""
+    owner: Type | None = None
+    """The class of the method that is executed."""
     finished: bool = False
     """Every lane has returned."""
     depth: int = 0
