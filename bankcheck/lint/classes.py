@@ -87,7 +87,7 @@ class Classes:
         name_node = node.child_by_field_name("name")
         name = reader.snippet.source(name_node) if name_node is not None else "struct"
         known = self.program.classes.get(name)
-        if known is not None and known.node == node:
+        if known is not None and (known.node == node or not known.known):
             return self.instance(name, [], reader) or Opaque(name, 0, 1)
         here = class_of(node, node, self.program.source)
         constants = {n: v for scope in self.state.frame.scopes for n, v in scope.items() if isinstance(v.value, Const)}
