@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bankcheck.expr import Span
 from bankcheck.lint.findings import AccessRow, Basis, Label, Place
+from bankcheck.lint.glance import DECLARING_MACRO
 from bankcheck.lint.interpret import execute
 from bankcheck.lint.judge import Judge
 from bankcheck.lint.launches import KnownLaunch, Launches, launches_of
@@ -81,7 +82,7 @@ def gather(
     """Run all kernels of a file."""
     source = program.source
     facts = Facts(source, program, source.directives())
-    if "__shared__" not in source.expanded and not want_global:
+    if "__shared__" not in source.expanded and not want_global and not DECLARING_MACRO.search(source.expanded):
         return facts
     entries = list(program.kernels)
     for kernel in entries:
@@ -186,6 +187,15 @@ def _missed(facts: Facts) -> Iterator[tuple[Tree, str, str]]:
         for use in sorted(uses, key=lambda node: node.start_byte):
             if facts.source.source(use) in names and not any(a <= use.start_byte < b for a, b in dead):
                 yield use, kernel.name, stopped or "it is in code that is not followed"
+        yield from _undeclared(executions)
+
+
+def _undeclared(executions: Sequence[Execution]) -> Iterator[tuple[Tree, str, str]]:
+    """Names that a macro of a header that is not read may have declared: as shared memory, for all that is known."""
+    uses = {node.start_byte: node for execution in executions for node in execution.run.undeclared}
+    for _, node in sorted(uses.items()):
+        why = "nothing that is read declares it: it may be shared memory (--include, --define)"
+        yield node, executions[0].kernel.name, why
 
 
 def _shared_name(facts: Facts, node: Tree) -> str:

@@ -19,6 +19,17 @@ UNKNOWN_QUALIFIER = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 """A word in capitals in front of an array's declaration, as in `SHARED float tile[32];`: is it `__shared__`?"""
+_TYPE = r"(?:unsigned|bool|char|short|half|__half|T|[a-z]\w*_t|(?:float|double|int|half)[234]?)"
+UNKNOWN_SCALAR = re.compile(
+    rf"^[ \t]+(?P<name>[A-Z][A-Z0-9_]{{2,}})[ \t]+(?:(?:volatile|unsigned)[ \t]+)?{_TYPE}[ \t]+\w+[ \t]*[;=]",
+    re.MULTILINE,
+)
+"""The same in front of a scalar, inside a function."""
+DECLARING_MACRO = re.compile(
+    rf"^[ \t]+[A-Z][A-Z0-9_]{{2,}}[ \t]*\((?:[^;{{}}()\n]*,)?[ \t]*{_TYPE}[ \t]*,[^;{{}}\n]*\)(?:\[\w*\])*[ \t]*;?[ \t]*$",
+    re.MULTILINE,
+)
+"""A macro that is given a type, as in `SHARED_ARRAY(float, tile, 32);`: does it declare shared memory?"""
 
 
 def may_use_shared(text: str, defines: Mapping[str, str], include: Include | None) -> bool:
@@ -27,7 +38,8 @@ def may_use_shared(text: str, defines: Mapping[str, str], include: Include | Non
         return True
     if not _CODE.search(text):
         return False
-    if UNKNOWN_QUALIFIER.search(text) or any("__shared__" in body for body in defines.values()):
+    unknown = UNKNOWN_QUALIFIER, UNKNOWN_SCALAR, DECLARING_MACRO
+    if any(pattern.search(text) for pattern in unknown) or any("__shared__" in body for body in defines.values()):
         return True
     waiting = _INCLUDED.findall(text) if include is not None else []
     seen: set[str] = set()

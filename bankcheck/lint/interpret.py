@@ -51,7 +51,17 @@ class Interpreter(Declarations, Loops):
             stopped = "the kernel is too long to be followed to its end"
         except RecursionError:
             stopped = "the code is nested too deeply"
-        return Run(kernel, self.launch, state.sites, state.barriers, state.reasons, state.seen, self.dead, stopped)
+        return Run(
+            kernel,
+            self.launch,
+            state.sites,
+            state.barriers,
+            state.reasons,
+            list(state.undeclared.values()),
+            state.seen,
+            self.dead,
+            stopped,
+        )
 
     def file_scope(self, item: Tree) -> None:
         """A constant, a type or a shared array at file scope."""

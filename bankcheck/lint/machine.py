@@ -41,6 +41,7 @@ class Run:
     sites: list[Site]
     barriers: list[Barrier]
     reasons: dict[str, str]
+    undeclared: list[Tree]
     seen: set[int]
     dead: list[Span]
     """Ranges of the expanded text that this launch never reaches."""

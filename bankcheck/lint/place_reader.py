@@ -120,7 +120,10 @@ class PlaceReader(TypeReader):
             return self._moved(base.place, index) if isinstance(base, Address) else self.element(base, index)
         if isinstance(base, Place) and (found := self.operator(self, "operator[]", base, indices, node)) is not None:
             return found
-        return Unknown(f"'{self.snippet.source(field_of(node, 'argument'))}' is not known", self.snippet.span(node))
+        name = field_of(node, "argument")
+        if name.type == "identifier" and self.variable(self.snippet.source(name), (0, 0)) is None:
+            self.state.undeclared[name.start_byte] = name
+        return Unknown(f"'{self.snippet.source(name)}' is not known", self.snippet.span(node))
 
     def element(self, place: Place, index: Node) -> Place:
         """One element of an array."""

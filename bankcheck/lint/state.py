@@ -15,6 +15,7 @@ from bankcheck.expr import CInt, Const, Node, Op, Span, Symbol, Unknown
 from bankcheck.launch import Block
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Barrier, Buffer, Member, Site, Variable, is_shared, marks
 from bankcheck.places import Address, Entity, Place
+from bankcheck.syntax import Tree
 
 MAX_TREE = 4_000
 """Nodes an expression may have when it is written out; larger ones become unknown."""
@@ -97,6 +98,8 @@ class State:
         self.given_away: set[int] = set()
         """Those whose address is known to code that is not followed."""
         self.reasons: dict[str, str] = {}
+        self.undeclared: dict[int, Tree] = {}
+        """Names that are indexed although nothing that is read declares them."""
         self.seen: set[int] = set()
         """Where (in the expanded text) names have been evaluated."""
         self._sizes: dict[int, tuple[Node, int]] = {}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from bankcheck.lint.config import Config
 from bankcheck.lint.facts import MAX_REGIONS, Facts
 from bankcheck.lint.findings import Finding, Place
-from bankcheck.lint.glance import UNKNOWN_QUALIFIER
+from bankcheck.lint.glance import UNKNOWN_QUALIFIER, UNKNOWN_SCALAR
 from bankcheck.syntax import Tree
 
 _DEVICE = re.compile(r"__shared__|__global__|__device__|threadIdx|__syncthreads|asm\b")
@@ -50,10 +50,11 @@ def _unknown_qualifiers(facts: Facts) -> Iterator[Finding]:
     source = facts.source
     if not _DEVICE.search(source.expanded):
         return
-    for match in islice(UNKNOWN_QUALIFIER.finditer(source.expanded), MAX_REGIONS):
+    found = chain(*(pattern.finditer(source.expanded) for pattern in (UNKNOWN_QUALIFIER, UNKNOWN_SCALAR)))
+    for match in islice(found, MAX_REGIONS):
         place = facts.place(source.origin(*match.span("name")))
         text = f"'{match['name']}' is not defined in the files that are read: if it stands for __shared__, what uses "
-        text += "this array is missing from the report (--define gives its meaning)"
+        text += "this variable is missing from the report (--define gives its meaning)"
         yield Finding("BC902", "note", text, place, source_line=source.line_text(place.line))
 
 
