@@ -26,8 +26,8 @@ UNKNOWN_SCALAR = re.compile(
 )
 """The same in front of a scalar, inside a function."""
 DECLARING_MACRO = re.compile(
-    rf"^[ \t]+[A-Z][A-Z0-9_]{{2,}}[ \t]*\((?:[^;{{}}()\n]*,)?[ \t]*{_TYPE}[ \t]*,[^;{{}}\n]*\)"
-    r"(?:\[\w*\])*[ \t]*;?[ \t]*$",
+    rf"(?:^[ \t]+|[;{{}}][ \t]*)[A-Z][A-Z0-9_]{{2,}}[ \t]*\((?:[^;{{}}()\n]*,)?[ \t]*(?:unsigned[ \t]+)?{_TYPE}[ \t]*,"
+    r"[^;{}\n]*\)(?:\[\w*\])*[ \t]*(?:;|$)",
     re.MULTILINE,
 )
 """A macro that is given a type, as in `SHARED_ARRAY(float, tile, 32);`: does it declare shared memory?"""
