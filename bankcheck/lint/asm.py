@@ -48,6 +48,8 @@ def run_assembly(reader: Reader, node: Tree) -> Entity:
                 produced = reader.retyped(pointer, expr.ULONG)
         reader.store(target, produced)
     reader.state.straight += 1
+    if re.search(r"\b(mbarrier|barrier|bar)\.", text):
+        reader.state.maybe_barrier()
     return Unknown("a result of inline assembly", span)
 
 

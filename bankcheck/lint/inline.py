@@ -127,7 +127,7 @@ class Inliner:
             variable = state.lookup(reader.file.source(inner)) if inner.type == "identifier" else None
             if variable is not None and not isinstance(variable.value, Place | Address):
                 state.assign(reader.file.source(inner), Unknown(f"'{name[:60]}' may change it", span))
-        state.straight += 1
+        state.maybe_barrier()
         return Unknown(f"the result of '{name[:60]}', whose code is not known", span)
 
     def prepare(self, reader: Reader, function: Function) -> None:

@@ -51,17 +51,9 @@ class Interpreter(Declarations, Loops):
             stopped = "the kernel is too long to be followed to its end"
         except RecursionError:
             stopped = "the code is nested too deeply"
-        return Run(
-            kernel,
-            self.launch,
-            state.sites,
-            state.barriers,
-            state.reasons,
-            list(state.undeclared.values()),
-            state.seen,
-            self.dead,
-            stopped,
-        )
+        undeclared = list(state.undeclared.values())
+        return Run(kernel, self.launch, state.sites, state.barriers, state.reasons, state.wraps, undeclared, state.seen,
+                   self.dead, stopped)  # fmt: skip
 
     def file_scope(self, item: Tree) -> None:
         """A constant, a type or a shared array at file scope."""

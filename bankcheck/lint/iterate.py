@@ -9,7 +9,7 @@ from bankcheck import expr
 from bankcheck.expr import CInt, Const, Evaluator, Node, Symbol, Unknown
 from bankcheck.lint import cells, loops
 from bankcheck.lint.machine import Machine
-from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, marks, sum_of
+from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, marks, sum_of
 from bankcheck.lint.program import declarator_name
 from bankcheck.lint.state import Flow, Scopes
 from bankcheck.lint.type_reader import field_of
@@ -55,8 +55,8 @@ class Loops(Machine):
         """A loop: once for all iterations if its variables allow, else iteration by iteration."""
         state, frame = self.state, self.state.frame
         names = [n for n in self._changed(node) if (v := state.local(n)) is not None and not isinstance(v.value, Place)]
-        before, sites, barriers = state.snapshot(), len(state.sites), len(state.barriers)
-        mark = (state.epoch, state.straight)
+        before, sites, barriers, wraps = state.snapshot(), len(state.sites), len(state.barriers), len(state.wraps)
+        mark, head = (state.epoch, state.straight), (state.epoch, state.warp_epoch)
         carried = [self._placeholder(name, node) for name in names]
         frame.loops.append([])
         tested = self._once(node, condition, update, do)
@@ -70,14 +70,19 @@ class Loops(Machine):
             needed |= unsolved & set(expr.symbols_of(steps[name]))
         if needed and not doubts:
             after, waits, passed = state.snapshot(), state.barriers[barriers:], (state.epoch, state.straight)
+            around = state.wraps[wraps:]
+            del state.wraps[wraps:]
             if self._unrolled(node, condition, update, do, before, sites, barriers, mark):
                 return Flow.ON
             frame.scopes = after
             del state.sites[sites:], state.barriers[barriers:]
             state.sites += inside
             state.barriers += waits
+            state.wraps[wraps:] = around
             state.epoch, state.straight = passed
         counter = loops.find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
+        tail = (state.epoch, state.warp_epoch)
+        state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), head, tail))
         self._settle(carried, steps, tested, counter, sites, barriers, doubts)
         for name in cells.all_names(state):
             if name not in before[0]:

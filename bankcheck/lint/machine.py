@@ -11,7 +11,7 @@ from bankcheck.launch import Block
 from bankcheck.lint.asm import run_assembly
 from bankcheck.lint.calls import Calls
 from bankcheck.lint.classes import Classes
-from bankcheck.lint.memory import Barrier, Site
+from bankcheck.lint.memory import Barrier, Site, Wrap
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.reader import Reader
 from bankcheck.lint.state import Flow, State
@@ -41,6 +41,7 @@ class Run:
     sites: list[Site]
     barriers: list[Barrier]
     reasons: dict[str, str]
+    wraps: list[Wrap]
     undeclared: list[Tree]
     seen: set[int]
     dead: list[Span]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
@@ -117,6 +118,19 @@ class Barrier:
     maybe: tuple[str, ...]
     calls: tuple[Span, ...]
     ranges: Mapping[str, Range] = field(default_factory=dict)
+
+
+class Wrap(NamedTuple):
+    """A loop that was run once for all iterations: what ends one iteration is followed by what begins the next."""
+
+    symbol: str
+    """What counts the iterations."""
+    first: int
+    """The order of its first access, and below of the first one behind it."""
+    last: int
+    head: tuple[int, int]
+    """Barriers passed where an iteration begins: (those of the block, all), and below where it ends."""
+    tail: tuple[int, int]
 
 
 def conjunction(terms: tuple[Node, ...]) -> Node:

@@ -13,7 +13,7 @@ from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import Record, Type, align_of, size_of
 from bankcheck.expr import CInt, Const, Node, Op, Span, Symbol, Unknown
 from bankcheck.launch import Block
-from bankcheck.lint.memory import PER_LANE, UNIFORM, Barrier, Buffer, Member, Site, Variable, is_shared, marks
+from bankcheck.lint.memory import PER_LANE, UNIFORM, Barrier, Buffer, Member, Site, Variable, Wrap, is_shared, marks
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree
 
@@ -84,6 +84,7 @@ class State:
         self.ranges: dict[str, Range] = {}
         self.sites: list[Site] = []
         self.barriers: list[Barrier] = []
+        self.wraps: list[Wrap] = []
         self.calls: tuple[Span, ...] = ()
         self.epoch = 0
         self.warp_epoch = 0
@@ -263,6 +264,12 @@ class State:
             guard = tuple(term for term in self.guard if not any(term is other for other in self.left))
             self.barriers.append(Barrier(span, guard, self.maybe, self.calls, dict(self.ranges)))
             self.epoch += 1
+
+    def maybe_barrier(self) -> None:
+        """Code that is not followed may wait for the other threads."""
+        self.straight += 1
+        self.warp_epoch += 1
+        self.epoch += 1
 
     def note(self, entity: Entity, span: Span, text: str, op: str, why: str) -> None:
         """Something happens to shared memory that is not understood."""
