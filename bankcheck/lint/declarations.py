@@ -181,7 +181,7 @@ class Declarations(Machine):
     def _shared_array(
         self, node: Tree, declarator: Tree, name: str, ctype: Type | None, dynamic: bool, volatile: bool
     ) -> None:
-        span = self.reader.file.span(declarator)
+        span = self.reader.file.declared_at(declarator)
         if ctype is None:
             ctype = self._unknown_type(node, declarator)
         align = max(self.reader.alignment(node), types.align_of(ctype))

@@ -154,7 +154,9 @@ def _uncalled(facts: Facts) -> Iterator[Function]:
     seen = set().union(*(execution.run.seen for execution in facts.executions)) if facts.executions else set()
     for functions in facts.program.functions.values():
         for function in functions:
-            if function.is_kernel or "__shared__" not in facts.source.source(function.body):
+            if function.is_kernel or facts.source.in_header(function.node.start_byte):
+                continue
+            if "__shared__" not in facts.source.source(function.body):
                 continue
             if not any(function.body.start_byte <= at < function.body.end_byte for at in seen):
                 yield function

@@ -11,7 +11,6 @@ MAX_HEADERS = 60
 """Headers of one file that are looked through."""
 _CODE = re.compile(r"__global__|__device__|threadIdx|__syncthreads")
 _INCLUDED = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
-_SHARED_MACRO = re.compile(r"(?m)^[ \t]*#[ \t]*define\b(?:[^\n]*\\\r?\n)*[^\n]*__shared__")
 UNKNOWN_QUALIFIER = re.compile(
     r"""^[ \t]*(?:(?:extern|static|volatile|const|__align__\s*\(\s*\d+\s*\))\s+)*
         (?!EOF\b)(?P<name>[A-Z][A-Z0-9_]{2,})\s+
@@ -49,7 +48,7 @@ def may_use_shared(text: str, defines: Mapping[str, str], include: Include | Non
         if name not in seen:
             seen.add(name)
             header = include(name) or ""
-            if _SHARED_MACRO.search(header):
+            if "__shared__" in header:
                 return True
             waiting += _INCLUDED.findall(header)
     return False

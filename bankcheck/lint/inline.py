@@ -13,11 +13,11 @@ from bankcheck.lint import cells
 from bankcheck.lint.choose import choose
 from bankcheck.lint.classes import Instance
 from bankcheck.lint.memory import Buffer, Variable
-from bankcheck.lint.program import Function, Program, declarator_name
+from bankcheck.lint.program import Function, Program
 from bankcheck.lint.reader import Reader
 from bankcheck.lint.state import Exit, Flow, Frame
 from bankcheck.places import Address, Entity, Place
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, declarator_name
 
 MAX_CALLS = 16
 

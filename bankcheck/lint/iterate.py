@@ -10,11 +10,10 @@ from bankcheck.expr import CInt, Const, Evaluator, Node, Symbol, Unknown
 from bankcheck.lint import cells, loops
 from bankcheck.lint.machine import Machine
 from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, marks, sum_of
-from bankcheck.lint.program import declarator_name
 from bankcheck.lint.state import Flow, Scopes
 from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Address, Entity, Place
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, declarator_name
 
 FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
 """Iterations that are followed of a loop whose bound is not known but whose values are."""

@@ -54,7 +54,7 @@ class Machine:
 
     def __init__(self, program: Program, launch: Launch, changes: Mapping[Span, Change]) -> None:
         self.program, self.launch, self.changes = program, launch, changes
-        self.state = State(launch.block, {}, launch.types)
+        self.state = State(launch.block, launch.types, program.source.includes)
         self.calls = Calls(program, self.body)
         self.reader = Reader(program.source, self.state, self.calls, run_assembly)
         classes = Classes(program, self.state, self.declaration)

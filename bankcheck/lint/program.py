@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bankcheck.lint.source import Source
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, declarator_name
 
 _CONTAINERS = ("translation_unit", "namespace_definition", "linkage_specification", "declaration_list", "ERROR",
                "extern_in_c", "compound_statement")  # fmt: skip
@@ -173,16 +173,6 @@ def _add_member(owner: str, function: Function, program: Program) -> None:
     of_class = [parameter.name for parameter in program.classes[owner].template]
     if [parameter.name for parameter in function.template] == of_class:
         program.classes[owner].methods.setdefault(function.name, []).append(function._replace(template=()))
-
-
-def declarator_name(declarator: Tree | None) -> Tree | None:
-    """The identifier inside a declarator."""
-    while declarator is not None and declarator.type not in ("identifier", "field_identifier", "type_identifier"):
-        inner = declarator.child_by_field_name("declarator")
-        if inner is None:
-            inner = next((c for c in reversed(declarator.named_children) if not c.type.endswith("qualifier")), None)
-        declarator = inner
-    return declarator
 
 
 def _function(node: Tree, outer: Tree, source: Source) -> Function | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -74,9 +74,9 @@ class Frame:
 class State:
     """Everything that changes while a kernel is executed."""
 
-    def __init__(self, block: Block, constants: Mapping[str, Variable], types: Mapping[str, Type]) -> None:
-        self.block = block
-        self.constants = dict(constants)
+    def __init__(self, block: Block, types: Mapping[str, Type], in_header: Callable[[Span], bool]) -> None:
+        self.block, self.in_header = block, in_header
+        self.constants: dict[str, Variable] = {}
         self.frames: list[Frame] = [Frame([{}], dict(types))]
         self.guard: tuple[Node, ...] = ()
         self.maybe: tuple[str, ...] = ()
@@ -222,6 +222,11 @@ class State:
 
     # Accesses
 
+    def shown(self, span: Span) -> Span:
+        """Where code is shown: what stands in a header, at the call that leads there."""
+        calls = (call for call in reversed(self.calls) if not self.in_header(call))
+        return next(calls, span) if self.in_header(span) else span
+
     def access(
         self, place: Place, op: str, span: Span, text: str, reason: str = "", member: Member | None = None
     ) -> None:
@@ -229,7 +234,7 @@ class State:
         buffer = place.array
         if not isinstance(buffer, Buffer) or buffer.space not in ("shared", "global") or self.dead:
             return
-        size, pieces = size_of(place.ctype), 1
+        size, pieces, span = size_of(place.ctype), 1, self.shown(span)
         if op in ("load", "store") and size not in (1, 2, 4, 8, 16) and size:
             width = min(align_of(place.ctype), 16)
             while size % width:
@@ -262,7 +267,7 @@ class State:
         self.warp_epoch += 1
         if whole_block and not self.dead:
             guard = tuple(term for term in self.guard if not any(term is other for other in self.left))
-            self.barriers.append(Barrier(span, guard, self.maybe, self.calls, dict(self.ranges)))
+            self.barriers.append(Barrier(self.shown(span), guard, self.maybe, self.calls, dict(self.ranges)))
             self.epoch += 1
 
     def maybe_barrier(self) -> None:

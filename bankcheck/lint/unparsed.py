@@ -20,6 +20,7 @@ def check_unparsed(facts: Facts, config: Config) -> Iterator[Finding]:
     yield from _regions(facts)
     yield from _unknown_qualifiers(facts)
     yield from _switched_off(facts)
+    yield from _fragments(facts)
     yield from _directives(facts)
 
 
@@ -69,6 +70,18 @@ def _switched_off(facts: Facts) -> Iterator[Finding]:
             )
             shown = Place(source.path, min(line, source.line_count), column, min(line, source.line_count), 2)
             yield Finding("BC902", "note", text, shown, source_line=source.line_text(shown.line))
+
+
+def _fragments(facts: Facts) -> Iterator[Finding]:
+    """Code that is included in the middle of a function."""
+    source = facts.source
+    functions = [f for named in facts.program.functions.values() for f in named if f.is_kernel or f.is_device]
+    spans = [source.span(f.body) for f in functions if not source.in_header(f.node.start_byte)]
+    for start, end in source.fragments[:MAX_REGIONS]:
+        if any(first < start < last for first, last in spans):
+            place = facts.place((start, end))
+            text = "the code that is included here is not read: accesses in it are missing from the report"
+            yield Finding("BC902", "note", text, place, source_line=source.line_text(place.line))
 
 
 def _directives(facts: Facts) -> Iterator[Finding]:
