@@ -10,6 +10,7 @@ from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, size_o
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
 from bankcheck.lint import cells
+from bankcheck.lint.closures import Closure
 from bankcheck.lint.machine import Machine
 from bankcheck.lint.memory import Buffer, Variable
 from bankcheck.lint.type_reader import field_of
@@ -118,6 +119,9 @@ class Declarations(Machine):
         value = self.reader.value(value_node)
         if isinstance(value, Place):  # `auto view = View(...)`
             self.state.declare(name, Variable(value.ctype, cells.copied(self.state, name, value)))
+            return
+        if isinstance(value, Closure):
+            self.state.declare(name, Variable(None, value))
             return
         self.state.declare(name, Variable(ctype, self._initial(value, ctype, name)))
 

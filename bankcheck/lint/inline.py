@@ -15,7 +15,7 @@ from bankcheck.lint.classes import Instance
 from bankcheck.lint.memory import Buffer, Variable
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.reader import Reader
-from bankcheck.lint.state import Exit, Flow, Frame
+from bankcheck.lint.state import Exit, Flow, Frame, Scopes
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, declarator_name
 
@@ -62,7 +62,7 @@ class Inliner:
         scope = self._template_arguments(reader, function, template, types)
         entities: list[tuple[str, Entity, Tree | None]] = []
         for parameter, argument in zip(function.parameters, arguments, strict=False):
-            entities.append(self._argument(reader, parameter, argument))
+            entities.append(argument_of(reader, parameter, argument))
         self._deduce(reader, function, entities, scope, types)
         outer = state.frame
         scope |= {name: variable for name, variable in outer.scopes[0].items() if name.startswith(cells.CELL)}
@@ -86,7 +86,7 @@ class Inliner:
             if self.execute(function.body) is not Flow.RETURN:
                 frame.results.append(Exit(Const(1, expr.BOOL), Unknown("no value", span), frame.scopes))
             result = self._converted(reader, function, result_of(frame, span))
-            left = left_behind(frame)
+            (left,) = left_scopes(frame, 1)
         finally:
             self.active.pop()
             state.frames.pop()
@@ -117,6 +117,8 @@ class Inliner:
         for argument in [*([] if target is None else [target]), *arguments]:
             entity = reader.entity(argument) if argument is target else reader.value(argument)
             why = f"it is passed to '{name[:60]}', whose code is not known"
+            if isinstance(entity, Unknown):
+                reader.escapes(entity, argument, why)
             for found in (entity, *cells.give_away(state, entity)):
                 state.note(found, reader.file.span(argument), reader.file.written(argument), "call", why)
             if isinstance(entity, Place) and isinstance(entity.array, Buffer):
@@ -155,15 +157,6 @@ class Inliner:
             elif argument is not None:
                 scope[parameter.name] = Variable(expr.INT, reader.value(argument))
         return scope
-
-    def _argument(self, reader: Reader, parameter: Tree, argument: Tree) -> tuple[str, Entity, Tree | None]:
-        """(name, value, the caller's variable to write back for a reference)."""
-        name, declarator = _name(reader, parameter), parameter.child_by_field_name("declarator")
-        if declarator is not None and _has_reference(declarator):
-            entity = reader.entity(argument)
-            back = argument if argument.type == "identifier" and not isinstance(entity, Place | Address) else None
-            return name, entity, back
-        return name, reader.value(argument), None
 
     def _deduce(
         self, reader: Reader, function: Function, entities: list[tuple[str, Entity, Tree | None]],
@@ -256,13 +249,15 @@ def result_of(frame: Frame, span: tuple[int, int]) -> Entity:
     return value
 
 
-def left_behind(frame: Frame) -> dict[str, Variable]:
-    """The parameters and the cells after a function, whichever way each lane left it."""
+def left_scopes(frame: Frame, count: int | None = None) -> Scopes:
+    """The outermost scopes after a function, whichever way each lane left it."""
     *early, last = frame.results
-    scope = dict(last.scopes[0])
+    depth = min(len(way.scopes) for way in frame.results) if count is None else count
+    scopes = [dict(scope) for scope in last.scopes[:depth]]
     for way in reversed(early):
-        merge_scopes(way.condition, way.scopes[0], scope)
-    return scope
+        for one, other in zip(way.scopes, scopes, strict=False):
+            merge_scopes(way.condition, one, other)
+    return scopes
 
 
 def merge_scopes(condition: Node, yes: dict[str, Variable], no: dict[str, Variable]) -> None:
@@ -274,6 +269,16 @@ def merge_scopes(condition: Node, yes: dict[str, Variable], no: dict[str, Variab
     for name in [name for name in yes.keys() ^ no.keys() if name.startswith(cells.CELL)]:
         variable = yes.get(name) or no[name]
         no[name] = replace(variable, value=cells.lost(variable.value, "it is set in one branch only"))
+
+
+def argument_of(reader: Reader, parameter: Tree, argument: Tree) -> tuple[str, Entity, Tree | None]:
+    """(name, value, the caller's variable to write back for a reference)."""
+    name, declarator = _name(reader, parameter), parameter.child_by_field_name("declarator")
+    if declarator is not None and _has_reference(declarator):
+        entity = reader.entity(argument)
+        back = argument if argument.type == "identifier" and not isinstance(entity, Place | Address) else None
+        return name, entity, back
+    return name, reader.value(argument), None
 
 
 def takes(function: Function, count: int) -> bool:

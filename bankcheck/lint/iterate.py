@@ -8,6 +8,7 @@ from dataclasses import replace
 from bankcheck import expr
 from bankcheck.expr import CInt, Const, Evaluator, Node, Symbol, Unknown
 from bankcheck.lint import cells, loops
+from bankcheck.lint.closures import Closure
 from bankcheck.lint.machine import Machine
 from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, marks, sum_of
 from bankcheck.lint.state import Flow, Scopes
@@ -350,6 +351,12 @@ class Loops(Machine):
                 return condition
         return False
 
+    def _lambda_called(self, call: Tree) -> Tree | None:
+        """The body of a lambda of this function that is called."""
+        name = call.child_by_field_name("function")
+        held = self.state.local(self.reader.file.source(name)) if name is not None else None
+        return held.value.node if held is not None and isinstance(held.value, Closure) else None
+
     def _changed(self, node: Tree) -> list[str]:
         """The variables that a loop may change: those it assigns to, and all cells."""
         return [*self._assigned(node), *cells.all_names(self.state)]
@@ -357,6 +364,7 @@ class Loops(Machine):
     def _assigned(self, node: Tree) -> list[str]:
         """The variables that the code in a node may change."""
         names: dict[str, None] = {}
+        seen: list[Tree] = []
         stack = [node]
         while stack:
             tree = stack.pop()
@@ -368,6 +376,9 @@ class Loops(Machine):
                 target = tree.child_by_field_name("argument")
             elif kind == "pointer_expression" and tree.children[0].type == "&":
                 target = tree.named_children[-1]
+            elif kind == "call_expression" and (inner := self._lambda_called(tree)) is not None and inner not in seen:
+                seen.append(inner)
+                stack.append(inner)
             elif kind == "gnu_asm_output_operand":
                 target = tree.child_by_field_name("value")
             elif kind == "argument_list":

@@ -11,6 +11,7 @@ from bankcheck.launch import Block
 from bankcheck.lint.asm import run_assembly
 from bankcheck.lint.calls import Calls
 from bankcheck.lint.classes import Classes
+from bankcheck.lint.closures import Closure, closure_of, not_followed
 from bankcheck.lint.memory import Barrier, Site, Wrap
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.reader import Reader
@@ -59,8 +60,14 @@ class Machine:
         self.reader = Reader(program.source, self.state, self.calls, run_assembly)
         classes = Classes(program, self.state, self.declaration)
         self.reader.classes = self.calls.classes = classes
+        self.reader.closure, self.reader.lambda_escapes = closure_of, self._lambda_escapes
         self.reader.construct, self.reader.operator = self.calls.construct, self.calls.operator
         self.dead: list[Span] = []
+
+    def _lambda_escapes(self, value: Unknown, why: str) -> bool:
+        if isinstance(value, Closure):
+            not_followed(self.reader, value, why)
+        return isinstance(value, Closure)
 
     def declaration(self, node: Tree) -> None:
         """Take in a declaration."""

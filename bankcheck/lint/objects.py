@@ -5,7 +5,8 @@ from __future__ import annotations
 from bankcheck.ctype import Record
 from bankcheck.lint import cells
 from bankcheck.lint.classes import Classes, Instance
-from bankcheck.lint.inline import Inliner, takes
+from bankcheck.lint.closures import Closure, Closures
+from bankcheck.lint.inline import takes
 from bankcheck.lint.place_reader import member_of
 from bankcheck.lint.program import Function
 from bankcheck.lint.reader import Reader
@@ -13,7 +14,7 @@ from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree
 
 
-class Objects(Inliner):
+class Objects(Closures):
     """Calls that depend on the class of an object."""
 
     classes: Classes
@@ -24,11 +25,15 @@ class Objects(Inliner):
         """A call of an object, of a method of the same class, of a static method, or of a constructor; else None."""
         kind = function.type
         local = reader.state.local(base) if kind == "identifier" else None
+        if local is not None and isinstance(local.value, Closure):
+            return self.call_closure(reader, local.value, arguments, node)
         if local is not None and isinstance(local.value, Place):
             return self.operator(reader, "operator()", local.value, arguments, node)
         if kind in ("subscript_expression", "call_expression", "parenthesized_expression", "pointer_expression",
-                    "compound_literal_expression"):  # fmt: skip
+                    "compound_literal_expression", "lambda_expression"):  # fmt: skip
             place = reader.entity(function)
+            if isinstance(place, Closure):
+                return self.call_closure(reader, place, arguments, node)
             if isinstance(place, Place):
                 return self.operator(reader, "operator()", place, arguments, node)
         own = reader.state.frame.owner

@@ -229,6 +229,8 @@ class Reader(PlaceReader):
 
     def escapes(self, value: Entity, node: Tree, why: str) -> None:
         """A pointer to shared memory gets out of sight: accesses through it would be missed."""
+        if isinstance(value, Unknown) and self.lambda_escapes(value, f"{why}: not followed"):
+            return
         for address in [value, *cells.give_away(self.state, value)]:
             if isinstance(address, Address):
                 self.state.note(address, self.snippet.span(node), self.file.written(node), "pointer",
@@ -273,6 +275,14 @@ class Reader(PlaceReader):
             self.construct(self, place, [node], node)
         elif not cells.store(self.state, place, value):
             self.escapes(value, node, f"it is kept in '{place.array.name}'")
+
+    closure: Callable[[Reader, Tree], Entity]
+    """The value of a lambda."""
+    lambda_escapes: Callable[[Unknown, str], bool]
+    """List what a lambda does that gets out of sight; False if the value is none."""
+
+    def _lambda_expression(self, node: Tree, pointer: bool) -> Entity:
+        return self.closure(self, node)
 
     def _compound_literal_expression(self, node: Tree, pointer: bool) -> Entity:
         ctype, items = self.type_at(field_of(node, "type")), field_of(node, "value").named_children
