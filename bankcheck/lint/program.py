@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from bankcheck.ctype import Type
 from bankcheck.lint.source import Source
 from bankcheck.syntax import Tree, declarator_name
 
@@ -58,6 +59,21 @@ class Instance(NamedTuple):
     node: Tree
 
 
+class HostInstance(NamedTuple):
+    """Template arguments of a host function, as far as they are known."""
+
+    values: tuple[tuple[str, int], ...]
+    types: tuple[tuple[str, Type], ...]
+
+
+class TemplateCall(NamedTuple):
+    """`name<arguments>(...)` or an explicit instantiation, and the function that it stands in."""
+
+    arguments: tuple[Tree, ...]
+    node: Tree
+    function: Tree | None
+
+
 class LaunchSite(NamedTuple):
     """`kernel<template args><<<grid, block>>>(arguments)`."""
 
@@ -82,8 +98,21 @@ class Program:
     """Declarations, type definitions and enums at file scope, in order."""
     classes: dict[str, Class] = field(default_factory=dict)
     namespaces: set[str] = field(default_factory=set)
+    host_instances: dict[int, list[HostInstance]] = field(default_factory=dict)
+    """By where the host function starts."""
+    _calls: dict[str, list[TemplateCall]] | None = None
     groups: dict[str, bool] = field(default_factory=dict)
     """Names of cooperative groups that were looked up, and whether they are the whole block."""
+
+    def template_calls(self, name: str) -> list[TemplateCall]:
+        """The calls and instantiations of a function template."""
+        if self._calls is None:
+            self._calls = {}
+            for called, call in _template_calls(self.source):
+                self._calls.setdefault(called, []).append(call)
+        given = [TemplateCall(i.arguments, i.node, None) for i in self.instances.get(name, ())
+                 if i.node.type == "template_instantiation"]  # fmt: skip
+        return given + self._calls.get(name, [])
 
     @property
     def kernels(self) -> Iterator[Function]:
@@ -240,6 +269,20 @@ def template_call(node: Tree, source: Source) -> tuple[str, tuple[Tree, ...]]:
     name, arguments = node.child_by_field_name("name"), node.child_by_field_name("arguments")
     values = tuple(c for c in arguments.named_children if c.type != "comment") if arguments is not None else ()
     return source.source(name).split("::")[-1].strip() if name is not None else "", values
+
+
+def _template_calls(source: Source) -> Iterator[tuple[str, TemplateCall]]:
+    """All calls with template arguments, by the name that is called."""
+    stack: list[tuple[Tree, Tree | None]] = [(source.root, None)]
+    while stack:
+        node, function = stack.pop()
+        if node.type == "function_definition":
+            function = node
+        if node.type == "call_expression" and (called := node.child_by_field_name("function")) is not None:
+            name, arguments = template_call(called, source)
+            if arguments:
+                yield name, TemplateCall(arguments, node, function)
+        stack.extend((child, function) for child in reversed(node.named_children))
 
 
 def _launches(source: Source) -> Iterator[LaunchSite]:
