@@ -13,7 +13,7 @@ from bankcheck.lint import cells
 from bankcheck.lint.closures import Closure
 from bankcheck.lint.machine import Machine
 from bankcheck.lint.memory import Buffer, Variable
-from bankcheck.lint.type_reader import field_of
+from bankcheck.lint.type_reader import field_of, operator_of
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree
 
@@ -193,8 +193,19 @@ class Declarations(Machine):
         if isinstance(change, tuple) and isinstance(ctype, ArrayType):
             shape, element = types.shape_of(ctype)
             ctype = types.array(element, shape, change)
-        buffer = Buffer(name, ctype, align, False, change == "xor", "shared", span, dynamic, volatile)
+        factors = self._factors(declarator)
+        buffer = Buffer(name, ctype, align, False, change == "xor", "shared", span, dynamic, volatile, factors)
         self.state.declare(name, Variable(ctype, Place(buffer, Const(0, expr.LONG), ctype, size_of(ctype))))
+
+    def _factors(self, declarator: Tree) -> tuple[int, ...]:
+        """The factors of a length that is written as a product."""
+        size = declarator.child_by_field_name("size") if declarator.type == "array_declarator" else None
+        while size is not None and size.type == "parenthesized_expression":
+            size = size.named_children[0]
+        if size is None or size.type != "binary_expression" or operator_of(size) != "*":
+            return ()
+        sides = [self.reader.number(field_of(size, side)) for side in ("left", "right")]
+        return tuple(side.value for side in sides if isinstance(side, Const))
 
     def _unknown_type(self, node: Tree, declarator: Tree) -> Type:
         type_node = node.child_by_field_name("type")

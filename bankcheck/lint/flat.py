@@ -65,7 +65,7 @@ def find_flat_fix(facts: Facts, buffer: Buffer) -> Fix | None:
 
 def _pitches(users: list[Execution], buffer: Buffer, element: int) -> list[int]:
     """The constants that indices are multiplied with, in elements, the largest first."""
-    scales = {abs(scale) // element for site in _sites(users, buffer) for _, scale in _terms(site.offset)[0]
+    scales = {abs(scale) // element for site in _sites(users, buffer) for _, scale in terms_of(site.offset)[0]
               if scale % element == 0}  # fmt: skip
     return sorted((scale for scale in scales if scale >= LEAST_PITCH), reverse=True)[:MAX_PITCHES]
 
@@ -107,7 +107,7 @@ def _moved_site(site: Site, block: Block, pitch: int, pad: int) -> Site | None:
 
 def _moved(offset: Node, width: int, site: Site, block: Block, pitch: int, pad: int) -> Node | None:
     """An offset in rows of `pitch` bytes as one in rows of `pitch + pad` bytes."""
-    terms, constant = _terms(offset)
+    terms, constant = terms_of(offset)
     rows = [(node, scale) for node, scale in terms if scale % pitch == 0]
     columns = [(node, scale) for node, scale in terms if scale % pitch]
     row, rest = divmod(constant, pitch)
@@ -119,7 +119,7 @@ def _moved(offset: Node, width: int, site: Site, block: Block, pitch: int, pad: 
     return expr.binary("+", _sum(longer, row * (pitch + pad)), column)
 
 
-def _terms(node: Node) -> tuple[list[_Term], int]:
+def terms_of(node: Node) -> tuple[list[_Term], int]:
     """A sum as (what is added, times which number) and a constant."""
     terms: list[_Term] = []
     constant = 0

@@ -34,6 +34,8 @@ class Buffer(Array):
     dynamic: bool = False
     """`extern __shared__`: its size is given at launch."""
     volatile: bool = False
+    factors: tuple[int, ...] = ()
+    """The numbers whose product its length is written as: 32 and 33 of `s[32 * 33]`."""
     identity: int = 0
     """The number of a local object whose contents are followed."""
 

@@ -87,3 +87,23 @@ def test_vectors_keep_their_alignment() -> None:
         """
     (hint,) = {hint for hint in hints(body, "32") if hint}
     assert "float s[32 * 36]" in hint
+
+
+def unused(length: str, index: str) -> list[int]:
+    """The lines with BC204."""
+    body = f"""
+        __shared__ float s[{length}]; int x = threadIdx.x, y = threadIdx.y;
+        s[y * 33 + x] = g[y * n + x];
+        __syncthreads();
+        o[y * n + x] = {index};
+        """
+    return [f.place.line for f in lint(kernel(body, "32,32")).findings if f.code == "BC204"]
+
+
+def test_rows_with_padding_that_the_index_does_not_use() -> None:
+    assert unused("32 * 33", "s[x * 32 + y]") == [6]
+    assert unused("32 * (32 + 1)", "s[(x << 5) + y]") == [6]
+    assert unused("32 * 33", "s[x * 33 + y]") == []
+    assert unused("1056", "s[x * 32 + y]") == []  # nothing says that rows are 33 long
+    assert unused("32 * 33", "s[y * 32 + x]") == []  # no conflict, no finding
+    assert unused("32 * 33", "s[x * 64 + y]") == []  # another layout altogether
