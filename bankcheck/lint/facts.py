@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from bankcheck.expr import Span
 from bankcheck.lint.findings import AccessRow, Basis, Label, Place
@@ -150,9 +151,10 @@ def declared(facts: Facts, buffer: Buffer) -> Label:
 
 
 def _uncalled(facts: Facts) -> Iterator[Function]:
-    """Device functions with shared arrays of their own that no kernel of the file calls."""
+    """Device functions and methods with shared arrays of their own that no kernel of the file calls."""
     seen = set().union(*(execution.run.seen for execution in facts.executions)) if facts.executions else set()
-    for functions in facts.program.functions.values():
+    methods = (found for known in facts.program.classes.values() for found in known.methods.values())
+    for functions in chain(facts.program.functions.values(), methods):
         for function in functions:
             if function.is_kernel or facts.source.in_header(function.node.start_byte):
                 continue

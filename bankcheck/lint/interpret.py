@@ -45,7 +45,7 @@ class Interpreter(Declarations, Loops):
                 self.template_parameter(parameter.name, parameter.is_type, parameter.node)
             state.frame.scopes.append({})
             for node in kernel.parameters:
-                self.kernel_parameter(node)
+                self.kernel_parameter(node, kernel.is_kernel)
             self.body(kernel.body)
         except OutOfSteps:
             stopped = "the kernel is too long to be followed to its end"
@@ -78,8 +78,11 @@ class Interpreter(Declarations, Loops):
         if not is_type:
             state.declare(name, Variable(expr.INT, Symbol(name)))
 
-    def kernel_parameter(self, node: Tree) -> None:
-        """A kernel parameter: a pointer to global memory, or a number that the launch chooses."""
+    def kernel_parameter(self, node: Tree, is_kernel: bool) -> None:
+        """A kernel parameter: a pointer to global memory, or a number that the launch chooses.
+
+        A function that no kernel calls may get another number in every thread.
+        """
         declarator = node.child_by_field_name("declarator")
         name_node = declarator_name(declarator)
         if name_node is None or declarator is None:
@@ -99,7 +102,9 @@ class Interpreter(Declarations, Loops):
             place = Place(buffer, Const(0, expr.LONG), ctype.pointee, size_of(ctype.pointee))
             state.declare(name, Variable(ctype, Address(place)))
         elif isinstance(ctype, CInt):
-            state.declare(name, Variable(ctype, Symbol(name, ctype)))
+            why = f"the parameter '{name}' of a function that no kernel of the file calls"
+            given = Symbol(name, ctype) if is_kernel else state.unknown(why, (0, 0), ctype, uniform=False)
+            state.declare(name, Variable(ctype, given))
         else:
             value: Entity = Unknown(f"the parameter '{name}' is no integer")
             if isinstance(ctype, Record):

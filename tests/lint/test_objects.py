@@ -213,3 +213,24 @@ def test_an_access_in_a_method_is_shown_where_it_stands_and_how_it_was_reached()
     (finding,) = [f for f in lint(text).findings if f.code == "BC101"]
     assert "p[twice(r)]" in finding.source_line
     assert any("reached through this call" in label.text for label in finding.related)
+
+
+def test_shared_memory_in_a_method_is_seen_called_or_not() -> None:
+    text = """
+        struct Op {
+          int by;
+          __device__ float operator()(int i) const { __shared__ float s[512]; s[i * 2] = 1; return s[i * by]; }
+        };
+        template <typename F> __global__ void k(float* o, F f) { o[0] = f(threadIdx.x); }
+        """
+    called = text + "void host(float* o, Op op) { k<Op><<<1, 32>>>(o, op); }"
+    first = lint(called).rows[0]
+    assert (first.op, first.kernel, first.wavefronts) == ("store", "k", 2)
+    assert {(row.op, row.wavefronts) for row in lint(text).rows} == {("store", None), ("load", None)}
+
+
+def test_the_arguments_of_a_function_that_nobody_calls_may_differ_from_thread_to_thread() -> None:
+    text = "__device__ void f(int i) { __shared__ float s[512]; s[i * 2] = 1; s[threadIdx.x] = i; }"
+    rows = lint(text).rows
+    assert [row.wavefronts for row in rows] == [None, 1]
+    assert "the parameter 'i' of a function that no kernel of the file calls" in rows[0].reason
