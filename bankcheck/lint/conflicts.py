@@ -9,6 +9,7 @@ from bankcheck.banks import Traffic
 from bankcheck.lint.facts import Execution, Facts, basis_of, declared
 from bankcheck.lint.findings import Finding, Label
 from bankcheck.lint.fixes import Fix, find_fix
+from bankcheck.lint.flat import find_flat_fix
 from bankcheck.lint.memory import Site
 from bankcheck.lint.verdict import Case, Verdict
 
@@ -27,7 +28,7 @@ class Fixes:
         """What to write instead, or an empty text."""
         key = site.buffer.declared
         if key not in self._found:
-            self._found[key] = find_fix(self._facts, site.buffer)
+            self._found[key] = find_fix(self._facts, site.buffer) or find_flat_fix(self._facts, site.buffer)
         fix = self._found[key]
         if fix is None:
             return ""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from bankcheck.ctype import Opaque
 from bankcheck.expr import Span
 from bankcheck.launch import Block
 from bankcheck.lint.findings import AccessRow, Basis, Label, Place
+from bankcheck.lint.glance import DECLARING_MACRO
 from bankcheck.lint.interpret import execute
 from bankcheck.lint.judge import Judge
 from bankcheck.lint.launches import KnownLaunch, Launches, launches_of
@@ -92,7 +94,7 @@ def gather(
     """Run all kernels of a file."""
     source = program.source
     facts = Facts(source, program, source.directives())
-    if "__shared__" not in source.expanded and not want_global:
+    if "__shared__" not in source.expanded and not want_global and not DECLARING_MACRO.search(source.expanded):
         return facts
     entries = list(program.kernels)
     for kernel in entries:
@@ -203,11 +205,14 @@ def declared(facts: Facts, buffer: Buffer) -> Label:
 
 
 def _uncalled(facts: Facts) -> Iterator[Function]:
-    """Device functions with shared arrays of their own that no kernel of the file calls."""
+    """Device functions and methods with shared arrays of their own that no kernel of the file calls."""
     seen = set().union(*(execution.run.seen for execution in facts.executions)) if facts.executions else set()
-    for functions in facts.program.functions.values():
+    methods = (found for known in facts.program.classes.values() for found in known.methods.values())
+    for functions in chain(facts.program.functions.values(), methods):
         for function in functions:
-            if function.is_kernel or "__shared__" not in facts.source.source(function.body):
+            if function.is_kernel or facts.source.in_header(function.node.start_byte):
+                continue
+            if "__shared__" not in facts.source.source(function.body):
                 continue
             if not any(function.body.start_byte <= at < function.body.end_byte for at in seen):
                 yield function
@@ -246,6 +251,8 @@ def _missed(facts: Facts) -> Iterator[tuple[Tree, str, str]]:
             elif use.start_byte in reached:
                 yield use, kernel.name, NOT_REACHED
 
+        yield from _undeclared(executions)
+
 
 def _reached_otherwise(facts: Facts, executions: list[Execution]) -> frozenset[int]:
     """What a kernel whose block is only assumed comes past in other blocks."""
@@ -254,6 +261,14 @@ def _reached_otherwise(facts: Facts, executions: list[Execution]) -> frozenset[i
     launches = [replace(executions[0].launch, block=block) for block in OTHER_BLOCKS]
     kernel = executions[0].kernel
     return frozenset().union(*(execute(facts.program, kernel, launch).seen for launch in launches))
+
+
+def _undeclared(executions: Sequence[Execution]) -> Iterator[tuple[Tree, str, str]]:
+    """Names that a macro of a header that is not read may have declared: as shared memory, for all that is known."""
+    uses = {node.start_byte: node for execution in executions for node in execution.run.undeclared}
+    for _, node in sorted(uses.items()):
+        why = "nothing that is read declares it: it may be shared memory (--include, --define)"
+        yield node, executions[0].kernel.name, why
 
 
 def _shared_name(facts: Facts, node: Tree) -> str:

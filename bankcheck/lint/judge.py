@@ -8,10 +8,11 @@ prover. An access that resists all of it is not counted, and the verdict says wh
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import gcd, prod
+from typing import TYPE_CHECKING
 
 from bankcheck import expr
 from bankcheck.banks import Traffic, count_wavefronts
@@ -27,6 +28,9 @@ from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, content, coordi
 from bankcheck.lint.masks import COMPARISONS, Masks, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
 from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
+
+if TYPE_CHECKING:
+    from bankcheck.proof import Outcome
 
 MAX_POINTS = 1024
 MAX_COMBINED = 256
@@ -230,6 +234,8 @@ class _Judgement:
             problems = [outcome.undefined for outcome in proof.outcomes if outcome.undefined]
             if problems and len(problems) == len(proof.outcomes):
                 return self._unknown(problems[0])
+            if problems:
+                self.assumptions[self._left_out(proof.outcomes, box)] = None
             for outcome in sorted(proof.outcomes, key=lambda o: min(_simplest(o.box).values(), default=0) < 0):
                 if outcome.undefined or all(a is None for a in outcome.addresses):
                     continue
@@ -239,6 +245,15 @@ class _Judgement:
                     cells.append(Cell(outcome.box, key))
         when = describe(cells, box) if len(tally.samples) > 1 and len(cells) <= MAX_CELLS else {}
         return self._finished(tally, names, when)
+
+    def _left_out(self, outcomes: Sequence[Outcome], box: Box) -> str:
+        """The values for which the access has an address, and why the others have none."""
+        from bankcheck.conditions import Cell, describe
+
+        why = ", ".join(dict.fromkeys(outcome.undefined for outcome in outcomes if outcome.undefined))
+        cells = [Cell(outcome.box, not outcome.undefined) for outcome in outcomes]
+        when = describe(cells, box)[True] if len(cells) <= MAX_CELLS else ""
+        return self._in_words(f"{when or 'values for which the address is defined'} (for others: {why})")
 
     def _without_open_guards(self) -> Verdict | None:
         """Another try with all lanes active where a condition on the launch's values could not be settled."""
@@ -274,7 +289,7 @@ class _Judgement:
             return self._unknown(reason)
         filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
         verdict = self._enumerated(domains, [*filters, *lane_terms], bounds)
-        if self.rule.counts != "lanes" and any(not _banks_apart(case) for case in verdict.cases):
+        if self.rule.counts != "lanes" and any(not case.banks_apart for case in verdict.cases):
             return self._unknown(reason)
         return replace(verdict, basis="proved" if verdict.basis == "computed" else verdict.basis)
 
@@ -371,16 +386,6 @@ class _Judgement:
 def _simplest(box: Box) -> dict[str, int]:
     """The values of a box that a person would try first."""
     return {name: known.nearest_zero() for name, known in box.items()}
-
-
-def _banks_apart(case: Case) -> bool:
-    """Whether no two lanes of a service group touch one bank."""
-    if case.traffic is None:
-        return False
-    for group in case.traffic.groups:
-        if any(sum(len(lanes) for lanes in words.values()) > 1 for words in group.banks.values()):
-            return False
-    return True
 
 
 def _column(value: expr.Lanes, warps: int) -> list[expr.Value]:

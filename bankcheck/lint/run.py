@@ -150,23 +150,31 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
 
 
 def _include_for(item: Input, config: Config) -> Include | None:
-    """Finds headers named with quotes, near the file and inside the project; only their macros are used."""
+    """Finds headers: those in quotes beside the file, all in the configured folders; never outside these."""
     if item.text is not None and item.path == "-":
         return None
     directory = Path(item.path).resolve().parent
-    roots = [root.resolve() for root in (config.root, Path.cwd(), directory) if root is not None]
+    given = [Path(folder).resolve() for folder in config.include]
+    roots = [*(root.resolve() for root in (config.root, Path.cwd(), directory) if root is not None), *given]
 
     def include(name: str) -> str | None:
-        try:
-            path = (directory / name).resolve()
-            inside = any(path.is_relative_to(root) for root in roots)
-            if not inside or not path.is_file() or path.stat().st_size > MAX_HEADER_BYTES:
-                return None
-            return path.read_text("utf-8", "replace")
-        except (OSError, ValueError):
-            return None
+        folders = given if name.startswith("<") else [directory, *given]
+        found = (_header(folder / name.strip("<>"), roots) for folder in folders)
+        return next((text for text in found if text is not None), None)
 
     return include
+
+
+def _header(path: Path, roots: Sequence[Path]) -> str | None:
+    """The text of a header inside one of some folders."""
+    try:
+        path = path.resolve()
+        inside = any(path.is_relative_to(root) for root in roots)
+        if not inside or not path.is_file() or path.stat().st_size > MAX_HEADER_BYTES:
+            return None
+        return path.read_text("utf-8", "replace")
+    except (OSError, ValueError):
+        return None
 
 
 def mark_known(results: Iterable[FileResult], known: frozenset[str]) -> Iterator[FileResult]:

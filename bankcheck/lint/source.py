@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from bankcheck.expr import Span
+from bankcheck.lint.expansion import Comment
 from bankcheck.lint.glance import Include
-from bankcheck.lint.preprocess import Comment, preprocess
+from bankcheck.lint.preprocess import preprocess
 from bankcheck.syntax import Tree, parse_source
 
 _DIRECTIVE = re.compile(r"bankcheck:\s*(.*)", re.DOTALL)
@@ -60,6 +61,17 @@ class Source:
         """Regions that a preprocessor condition switched off."""
         return self._expansion.skipped
 
+    @property
+    def fragments(self) -> list[Span]:
+        """`#include`s inside braces."""
+        return self._expansion.fragments
+
+    def in_header(self, at: int) -> bool:
+        """Whether a character of the expanded text comes from a header."""
+        inserted = self._expansion.inserted
+        number = bisect_right(inserted, (at, len(self.expanded))) - 1
+        return number >= 0 and inserted[number][0] <= at < inserted[number][1]
+
     def source(self, node: Tree) -> str:
         """The expanded text of a node."""
         return self.expanded[node.start_byte : node.end_byte]
@@ -73,6 +85,15 @@ class Source:
     def span(self, node: Tree) -> Span:
         """Start and end of a node in the file as written."""
         return self._expansion.origin(node.start_byte, node.end_byte)
+
+    def declared_at(self, node: Tree) -> Span:
+        """Where something is declared: a span that no other declaration has, be it out of the same macro or header."""
+        start, end = self.span(node)
+        return (start, -1 - node.start_byte) if self._expansion.in_macro(node.start_byte) else (start, end)
+
+    def includes(self, span: Span) -> bool:
+        """Whether a place in the file is an `#include`, whose header has something in it."""
+        return bool(self._expansion.inserted) and self.text[span[0] : span[1]].lstrip().startswith("#")
 
     def origin(self, start: int, end: int) -> Span:
         """The place in the file as written of a range of the expanded text."""

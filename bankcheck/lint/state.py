@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
@@ -22,10 +24,12 @@ from bankcheck.lint.memory import (
     Member,
     Site,
     Variable,
+    Wrap,
     is_shared,
     marks,
 )
 from bankcheck.places import Address, Entity, Place
+from bankcheck.syntax import Tree
 
 MAX_TREE = 4_000
 """Nodes an expression may have when it is written out; larger ones become unknown."""
@@ -37,6 +41,15 @@ WARP_SIZES = r"(?i)((c10|cuda|ggml|ggml_cuda)_|k)?warp_?size|(num_?)?k?threads_?
 """Names that mean 32 in the headers that define them."""
 
 
+class Flow(Enum):
+    """How a statement ends."""
+
+    ON = "on"
+    RETURN = "return"
+    BREAK = "break"
+    CONTINUE = "continue"
+
+
 class OutOfSteps(Exception):
     """The kernel is too long to follow further."""
 
@@ -45,15 +58,27 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 Scopes = list[dict[str, Variable]]
 
 
+class Exit(NamedTuple):
+    """One way out of a function: the lanes that take it, what it returns, and the variables at that point."""
+
+    condition: Node
+    value: Entity
+    scopes: Scopes
+
+
 @dataclass(slots=True)
 class Frame:
     """One function being executed: its variables, its types, and the conditions under which it has returned."""
 
     scopes: Scopes
     types: dict[str, Type]
-    exits: list[Node] = field(default_factory=list)
-    """Conditions under which lanes have left the function (or, inside, the loop's iteration)."""
-    results: list[tuple[Node, Entity]] = field(default_factory=list)
+    results: list[Exit] = field(default_factory=list)
+    by_reference: bool = False
+    """Whether the function returns a reference: the thing itself, which is not read."""
+    this: Place | None = None
+    """The object whose method is executed."""
+    owner: Type | None = None
+    """The class of the method that is executed."""
     finished: bool = False
     """Every lane has returned."""
     depth: int = 0
@@ -67,9 +92,9 @@ class Frame:
 class State:
     """Everything that changes while a kernel is executed."""
 
-    def __init__(self, block: Block, constants: Mapping[str, Variable], types: Mapping[str, Type]) -> None:
-        self.block = block
-        self.constants = dict(constants)
+    def __init__(self, block: Block, types: Mapping[str, Type], in_header: Callable[[Span], bool]) -> None:
+        self.block, self.in_header = block, in_header
+        self.constants: dict[str, Variable] = {}
         self.frames: list[Frame] = [Frame([{}], dict(types))]
         self.guard: tuple[Node, ...] = ()
         self.maybe: tuple[str, ...] = ()
@@ -77,6 +102,7 @@ class State:
         self.ranges: dict[str, Range] = {}
         self.sites: list[Site] = []
         self.barriers: list[Barrier] = []
+        self.wraps: list[Wrap] = []
         self.calls: tuple[Span, ...] = ()
         self.epoch = 0
         self.warp_epoch = 0
@@ -84,7 +110,15 @@ class State:
         """Conditions that hold because the other threads have returned: they wait at no barrier."""
         self.straight = 0
         self.steps = 0
+        self.objects = 0
+        """Local objects so far."""
+        self.exposed: set[int] = set()
+        """Those whose address was taken."""
+        self.given_away: set[int] = set()
+        """Those whose address is known to code that is not followed."""
         self.reasons: dict[str, str] = {}
+        self.undeclared: dict[int, Tree] = {}
+        """Names that are indexed although nothing that is read declares them."""
         self.seen: set[int] = set()
         """Where (in the expanded text) names have been evaluated."""
         self.assumed: dict[str, None] = {}
@@ -104,12 +138,16 @@ class State:
 
     # Names
 
-    def lookup(self, name: str) -> Variable | None:
-        """The variable of that name."""
+    def local(self, name: str) -> Variable | None:
+        """The variable of that name in the function being executed."""
         for scope in reversed(self.frame.scopes):
             if name in scope:
                 return scope[name]
-        return self.constants.get(name)
+        return None
+
+    def lookup(self, name: str) -> Variable | None:
+        """The variable of that name."""
+        return self.local(name) or self.constants.get(name)
 
     def declare(self, name: str, variable: Variable) -> None:
         """A new variable in the innermost scope."""
@@ -212,6 +250,11 @@ class State:
 
     # Accesses
 
+    def shown(self, span: Span) -> Span:
+        """Where code is shown: what stands in a header, at the call that leads there."""
+        calls = (call for call in reversed(self.calls) if not self.in_header(call))
+        return next(calls, span) if self.in_header(span) else span
+
     def access(
         self, place: Place, op: str, span: Span, text: str, reason: str = "", member: Member | None = None,
         aggregated: bool = False,
@@ -220,7 +263,7 @@ class State:
         buffer = place.array
         if not isinstance(buffer, Buffer) or buffer.space not in ("shared", "global") or self.dead:
             return
-        size, pieces = size_of(place.ctype), 1
+        size, pieces, span = size_of(place.ctype), 1, self.shown(span)
         if op in ("load", "store") and size not in (1, 2, 4, 8, 16) and size:
             width = min(align_of(place.ctype), 16)
             while size % width:
@@ -254,8 +297,14 @@ class State:
         self.warp_epoch += 1
         if whole_block and not self.dead:
             guard = tuple(term for term in self.guard if not any(term is other for other in self.left))
-            self.barriers.append(Barrier(span, guard, self.maybe, self.calls, dict(self.ranges)))
+            self.barriers.append(Barrier(self.shown(span), guard, self.maybe, self.calls, dict(self.ranges)))
             self.epoch += 1
+
+    def maybe_barrier(self) -> None:
+        """Code that is not followed may wait for the other threads."""
+        self.straight += 1
+        self.warp_epoch += 1
+        self.epoch += 1
 
     def note(self, entity: Entity, span: Span, text: str, op: str, why: str) -> None:
         """Something happens to shared memory that is not understood."""

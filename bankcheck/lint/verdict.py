@@ -34,6 +34,13 @@ class Case:
         """Wavefronts above the ideal; 0 where there is no number."""
         return (self.traffic.excess or 0) if self.traffic else 0
 
+    @property
+    def banks_apart(self) -> bool:
+        """Whether no two lanes of a service group touch one bank."""
+        groups = self.traffic.groups if self.traffic is not None else ()
+        lanes = (sum(map(len, words.values())) for group in groups for words in group.banks.values())
+        return self.traffic is not None and all(count <= 1 for count in lanes)
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

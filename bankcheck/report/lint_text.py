@@ -75,7 +75,8 @@ def _row(row: AccessRow) -> str:
     if row.wavefronts is None:
         return faint(f"{where} not analysed: {what}: {_clean(row.reason)}")
     state = good("clean") if not row.excess else bad(f"{row.ways}-way")
-    return f"{where} {state}: {what}: {row.wavefronts}/{row.ideal} wavefronts [{row.basis}]"
+    basis = f"{row.basis}: {_clean('; '.join(row.assumptions))}" if row.assumptions else row.basis
+    return f"{where} {state}: {what}: {row.wavefronts}/{row.ideal} wavefronts [{basis}]"
 
 
 def summary_line(results: Iterable[FileResult]) -> str:

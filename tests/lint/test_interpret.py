@@ -179,7 +179,7 @@ def test_unknown_is_said_and_never_clean(body: str, why: str) -> None:
 
 
 def test_an_access_in_code_that_is_not_followed_is_listed() -> None:
-    result = lint(kernel("__shared__ float s[64]; auto f = [&](int i) { s[i * 2] = 0; }; f(threadIdx.x);"))
+    result = lint(kernel("__shared__ float s[64]; for_each([&](int i) { s[i * 2] = 0; });"))
     assert result.summary.unknown == 1
 
 
@@ -381,3 +381,41 @@ def test_what_is_not_told_by_the_file(body: str, expected: int | None, assumptio
 def test_wmma_says_why_it_has_no_count() -> None:
     row = rows("__shared__ half s[256]; nvcuda::wmma::load_matrix_sync(a, s, 16);")[-1]
     assert row.wavefronts is None and "does not specify which lane" in row.reason
+
+
+HOST_TEMPLATES = """
+    template <int B, typename T = float> __global__ void k(T* o, int n) {
+      __shared__ T s[4096];
+      s[threadIdx.x * B] = 0;
+    }
+    template <int B> void launch(float* o) { constexpr int threads = 16 * B; k<B><<<1, threads>>>(o, 2 * B); }
+    template <int B, typename T = double> void typed(T* o) { dim3 b(32, 2); k<B / 2, T><<<1, b>>>(o, 1); }
+    template <int W> void outer(float* o) { launch<W * 2>(o); typed<W>(nullptr); }
+    """
+
+
+def instances(text: str) -> list[tuple[tuple[int, ...], dict[str, int], int, int | None]]:
+    """(block, bind, bytes per lane, wavefronts) of every row."""
+    found = lint(HOST_TEMPLATES + text).rows
+    return [(row.block, dict(row.bind), row.bytes_per_lane, row.wavefronts) for row in found]
+
+
+def test_template_arguments_come_through_host_templates() -> None:
+    host = "void host(float* o, int n) { if (n) launch<2>(o); else outer<4>(o); constexpr int Q = 32; launch<Q>(o); }"
+    assert sorted(instances(host), key=str) == [
+        ((128, 1, 1), {"B": 8, "n": 16}, 4, 8),
+        ((32, 1, 1), {"B": 2, "n": 4}, 4, 2),
+        ((32, 2, 1), {"B": 2, "n": 1}, 8, 4),
+        ((512, 1, 1), {"B": 32, "n": 64}, 4, 32),
+    ]
+
+
+def test_an_explicit_instantiation_of_a_host_template_counts_as_its_call() -> None:
+    found = instances("template void launch<4>(float*);")
+    assert ((64, 1, 1), {"B": 4, "n": 8}, 4, 4) in found
+
+
+def test_host_templates_that_call_each_other_end() -> None:
+    ring = "template <int N> void a(float* o) { b<N + 1>(o); k<N><<<1, 64>>>(o, 0); }\n"
+    ring += "template <int N> void b(float* o) { a<N + 1>(o); a<N + 2>(o); }\nvoid host() { a<1>(nullptr); }"
+    assert any(bind.get("B") == 1 and block == (64, 1, 1) for block, bind, _, _ in instances(ring))

@@ -99,3 +99,59 @@ def test_contention_is_not_claimed_where_one_lane_may_be_chosen() -> None:
     assert codes(kernel("__shared__ int c;\nn = atomicMax(&c, 1);")) == ["BC105@4"]
     leader = "__shared__ int c;\nif (g[0] > 1) if (threadIdx.x == 0) n = atomicMax(&c, 1);"
     assert lint(kernel(leader)).summary.clean == 1
+
+
+AROUND = """
+    __shared__ float t[{}];
+    int i = threadIdx.x;
+    float a = 0;
+    for (int k = 0; k < n; {}) {{
+      {}
+    }}
+    o[i] = a;
+    """
+
+
+def around(body: str, size: str = "64", step: str = "++k", block: str = "64") -> list[str]:
+    return codes(kernel(AROUND.format(size, step, body), block))
+
+
+def test_races_from_one_iteration_to_the_next() -> None:
+    tile = "t[i] = g[k + i];\n__syncthreads();\nfor (int j = 0; j < 64; ++j) a += t[j];"
+    assert around(tile) == ["BC402@7"]
+    assert around(tile, step="k += 64") == ["BC402@7"]
+    assert around(tile + "\n__syncthreads();") == []
+    assert around("a += t[63 - i];\n__syncthreads();\nt[i] = a;") == ["BC402@7"]
+    assert around("a += t[i];\n__syncthreads();\nt[i] = a;") == []
+    assert around("if (n < 9) { " + tile + " }") == []  # the loop and the branch may exclude each other
+    assert around("if (g) { " + tile + " }") == []
+
+
+def test_two_buffers_in_turn_need_one_barrier() -> None:
+    turn = "t[k & 1][i] = g[k];\n__syncthreads();\na += t[k & 1][63 - i];"
+    assert around(turn, "2][64") == []
+    assert around(turn.replace("& 1", "& 0"), "2][64") == ["BC402@7"]
+
+
+def test_a_warp_that_waits_for_itself_around_the_loop_is_no_race() -> None:
+    body = "t[i] = g[k];\n__syncwarp();\na += t[i ^ 1];"
+    assert around(body, block="32") == ["BC402@7"]
+    assert around(body + "\n__syncwarp();", block="32") == []
+    assert around(body.replace("^ 1", "^ 32") + "\n__syncwarp();") == ["BC402@7", "BC402@9"]
+
+
+def test_code_that_is_not_followed_may_be_a_barrier() -> None:
+    head = "__shared__ float t[64]; int i = threadIdx.x;\nt[i] = g[i];\n"
+    assert codes(kernel(head + "all_wait();\no[i] = t[63 - i];", "64")) == []
+    assert codes(kernel(head + 'asm volatile("bar.sync 0;");\no[i] = t[63 - i];', "64")) == []
+    assert codes(kernel(head + 'asm volatile("mov.u32 %0, 1;" : "=r"(i));\no[0] = t[63 - threadIdx.x];', "64")) == [
+        "BC402@6"
+    ]
+    tile = "t[i] = g[k + i];\nall_wait();\nfor (int j = 0; j < 64; ++j) a += t[j];\nall_wait();"
+    assert around(tile) == []
+
+
+def test_a_condition_that_all_threads_share_holds_for_both_accesses() -> None:
+    head = "__shared__ float t[64]; int i = threadIdx.x;\n"
+    assert codes(kernel(head + "if (n > 4) { t[i] = g[i]; o[i] = t[63 - i]; }", "64")) == ["BC402@4"]
+    assert codes(kernel(head + "if (n > 4) t[i] = g[i];\nif (n < 3) o[i] = t[63 - i];", "64")) == []
