@@ -75,12 +75,12 @@ class Classes:
         """Whether the file opens a namespace of that name."""
         return name in self.program.namespaces or name in ("std", "cuda")
 
-    def methods(self, instance: Instance, name: str) -> list[Function]:
-        """The methods of that name, inherited ones where there are none."""
+    def methods(self, instance: Instance, name: str) -> tuple[list[Function], Instance]:
+        """The methods of that name, inherited ones where there are none, and the class that defines them."""
         found = instance.definition.methods.get(name)
         if not found and instance.base:
             return self.methods(self._instances[instance.base], name)
-        return found or []
+        return found or [], instance
 
     def define(self, node: Tree, reader: TypeReader) -> Type:
         """The type that a struct definition (no template) defines."""
