@@ -91,7 +91,9 @@ class Classes:
             return self.instance(name, [], reader) or Opaque(name, 0, 1)
         here = class_of(node, node, self.program.source)
         constants = {n: v for scope in self.state.frame.scopes for n, v in scope.items() if isinstance(v.value, Const)}
-        return self._read(here, f"{name}@{node.start_byte}", constants, dict(self.state.frame.types), reader)
+        taken = name in self._instances and self._instances[name].definition.node != node
+        key = f"{name}@{node.start_byte}" if taken else name
+        return self._read(here, key, constants, dict(self.state.frame.types), reader)
 
     def instance(self, name: str, arguments: list[Tree], reader: TypeReader) -> Type | None:
         """The type `name<arguments>`, None if the file has no such class."""
