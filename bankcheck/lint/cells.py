@@ -121,6 +121,18 @@ def give_away(state: State, entity: Entity) -> list[Address]:
     return [value for value in held if isinstance(value, Address) and is_shared(value.place)]
 
 
+def drop(state: State, objects: int) -> None:
+    """Forget the objects that were made after there had been so many: the block they live in has ended."""
+    values = (v.value for frame in state.frames for scope in frame.scopes for v in scope.values())
+    places = (value.place if isinstance(value, Address) else value for value in values)
+    kept = {place.array.identity for place in places if isinstance(place, Place) and isinstance(place.array, Buffer)}
+    scope = state.frame.scopes[0]
+    for name in [name for name in scope if name.startswith(CELL)]:
+        identity = int(name[1:].partition("+")[0])
+        if identity > objects and identity not in kept:
+            del scope[name]
+
+
 def all_names(state: State) -> list[str]:
     """The names of all cells."""
     return [name for name in state.frame.scopes[0] if name.startswith(CELL)]

@@ -75,12 +75,12 @@ class Classes:
         """Whether the file opens a namespace of that name."""
         return name in self.program.namespaces or name in ("std", "cuda")
 
-    def methods(self, instance: Instance, name: str) -> list[Function]:
-        """The methods of that name, inherited ones where there are none."""
+    def methods(self, instance: Instance, name: str) -> tuple[list[Function], Instance]:
+        """The methods of that name, inherited ones where there are none, and the class that defines them."""
         found = instance.definition.methods.get(name)
         if not found and instance.base:
             return self.methods(self._instances[instance.base], name)
-        return found or []
+        return found or [], instance
 
     def define(self, node: Tree, reader: TypeReader) -> Type:
         """The type that a struct definition (no template) defines."""
@@ -91,7 +91,9 @@ class Classes:
             return self.instance(name, [], reader) or Opaque(name, 0, 1)
         here = class_of(node, node, self.program.source)
         constants = {n: v for scope in self.state.frame.scopes for n, v in scope.items() if isinstance(v.value, Const)}
-        return self._read(here, f"{name}@{node.start_byte}", constants, dict(self.state.frame.types), reader)
+        taken = name in self._instances and self._instances[name].definition.node != node
+        key = f"{name}@{node.start_byte}" if taken else name
+        return self._read(here, key, constants, dict(self.state.frame.types), reader)
 
     def instance(self, name: str, arguments: list[Tree], reader: TypeReader) -> Type | None:
         """The type `name<arguments>`, None if the file has no such class."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bankcheck.ctype import ArrayType, name_of, shape_of, size_of
+from bankcheck.ctype import ArrayType, Type, name_of, shape_of, size_of
 from bankcheck.expr import Span
 from bankcheck.lint.facts import Execution, Facts, trial
 from bankcheck.lint.machine import Change
@@ -55,6 +55,11 @@ def find_fix(facts: Facts, buffer: Buffer) -> Fix | None:
     return best
 
 
+def shown_name(ctype: Type) -> str:
+    """A type as it is written in the source: classes inside functions are told apart by more."""
+    return name_of(ctype).partition("@")[0]
+
+
 def _candidates(buffer: Buffer, users: list[Execution]) -> Iterator[tuple[Change, str]]:
     shape, element = shape_of(buffer.ctype)
     widest = max(
@@ -68,7 +73,7 @@ def _candidates(buffer: Buffer, users: list[Execution]) -> Iterator[tuple[Change
         if count in (1, 2, 3, 4, 8) and pad <= shape[-1]:
             sizes = "".join(f"[{length or ''}]" for length in (*shape[:-1], shape[-1] + pad))
             note = f", and launch with {pad * size_of(element)} more bytes per row" if buffer.dynamic else ""
-            yield (*zeros, pad), f"pad its rows: {name_of(element)} {buffer.name}{sizes}{note}"
+            yield (*zeros, pad), f"pad its rows: {shown_name(element)} {buffer.name}{sizes}{note}"
     columns, rows = shape[-1], shape[-2]
     if columns & (columns - 1) == 0 and 0 < rows <= columns and step == 1:
         yield "xor", f"swizzle every index: {buffer.name}[...][row][column ^ row] in place of [row][column]".replace(

@@ -12,11 +12,11 @@ from itertools import product
 from math import prod
 
 from bankcheck import expr
-from bankcheck.ctype import ArrayType, name_of, size_of
+from bankcheck.ctype import ArrayType, size_of
 from bankcheck.expr import Const, Node, Op
 from bankcheck.launch import Block
 from bankcheck.lint.facts import Execution, Facts, judged
-from bankcheck.lint.fixes import Fix, assumes_more, costs_of, no_worse
+from bankcheck.lint.fixes import Fix, assumes_more, costs_of, no_worse, shown_name
 from bankcheck.lint.lanes import LaneEvaluator
 from bankcheck.lint.memory import LANES, Buffer, Site
 
@@ -53,10 +53,9 @@ def find_flat_fix(facts: Facts, buffer: Buffer) -> Fix | None:
             )
             if fits and excess < (best.after if best is not None else total):
                 rows = -(-ctype.length // pitch)
-                text = (
-                    f"pad its rows: {name_of(ctype.element)} {buffer.name}[{rows} * {pitch + pad}], and in every index "
-                )
-                text += f"row * {pitch + pad} + column in place of row * {pitch} + column"
+                declared = f"{shown_name(ctype.element)} {buffer.name}[{rows} * {pitch + pad}]"
+                text = f"pad its rows: {declared}, and in every index row * {pitch + pad} + column in place of "
+                text += f"row * {pitch} + column"
                 best = Fix(text, total, excess)
         if best is not None:
             return best

@@ -47,7 +47,8 @@ class Inliner:
         if len(fitting) > 1:
             exact = [f for f in fitting if len(f.parameters) == count] or fitting
             bodies = {reader.file.source(f.body) for f in exact}
-            if len([f for f in exact if not f.template]) > 1:
+            plain = sum(not f.template for f in exact)
+            if plain > 1 or (not plain and len(exact) > 1):
                 if len(bodies) > 1 or len({_declared(reader, f) for f in exact}) > 1:
                     return "overloaded"
                 return max(exact, key=lambda f: f.by_reference)  # a method and its const twin

@@ -155,7 +155,10 @@ class Loops(Machine):
         if condition is not None and not do:
             tested = self.condition(condition)
             state.restrict(tested, self.reader.file.source(condition))
+        objects = state.objects
         self.statement(field_of(node, "body"))
+        if state.objects > objects:
+            cells.drop(state, objects)
         if condition is not None and do:
             tested = self.condition(condition)
         if update is not None:
@@ -272,9 +275,11 @@ class Loops(Machine):
                 if variable is not None and isinstance(variable.value, Const):
                     state.binds[name] = variable.value.value
             state.straight += 1
-            inner = state.guard, state.maybe
+            inner, objects = (state.guard, state.maybe), state.objects
             flow = self.statement(field_of(node, "body"))
             state.guard, state.maybe = inner
+            if state.objects > objects and flow is not Flow.RETURN:
+                cells.drop(state, objects)
             if flow in (Flow.BREAK, Flow.RETURN):
                 finished = True
                 break

@@ -39,15 +39,15 @@ class Objects(Closures):
         own = reader.state.frame.owner
         instance = self.classes.of(own)
         if instance is not None and kind in ("identifier", "template_function") and base != instance.definition.name:
-            found = self._fitting(instance, base, len(arguments))
+            found, definer = self._fitting(instance, base, len(arguments))
             if found:
-                return self.defined(reader, found, template, arguments, node, reader.state.frame.this, instance)
+                return self.defined(reader, found, template, arguments, node, reader.state.frame.this, definer)
         if kind == "qualified_identifier":
             instance = self.classes.of(reader.scope_type(function))
-            found = self._fitting(instance, base, len(arguments)) if instance is not None else []
+            found, definer = self._fitting(instance, base, len(arguments))
             if found:
                 this = None if found[0].is_static else reader.state.frame.this
-                return self.defined(reader, found, template, arguments, node, this, instance)
+                return self.defined(reader, found, template, arguments, node, this, definer)
         if base in self.program.classes and base not in self.dynamic:
             ctype = reader.named_type(base) if not template else self.classes.instance(base, list(template), reader)
             if isinstance(ctype, Record) and self.classes.of(ctype) is not None:
@@ -56,8 +56,12 @@ class Objects(Closures):
                 return place
         return None
 
-    def _fitting(self, instance: Instance, name: str, count: int) -> list[Function]:
-        return [f for f in self.classes.methods(instance, name) if takes(f, count)]
+    def _fitting(self, instance: Instance | None, name: str, count: int) -> tuple[list[Function], Instance | None]:
+        """The methods that a call can mean, and the class that defines them."""
+        if instance is None:
+            return [], None
+        found, definer = self.classes.methods(instance, name)
+        return [function for function in found if takes(function, count)], definer
 
     def method(self, reader: Reader, node: Tree, function: Tree, arguments: list[Tree]) -> Entity | None:
         """`object.name(...)` or `pointer->name(...)`; None if the method is not known."""
@@ -77,19 +81,19 @@ class Objects(Closures):
         entity = reader.pointer(target) if arrow else reader.entity(target)
         place = entity.place if isinstance(entity, Address) and arrow else entity
         instance = self.classes.of(place.ctype) if isinstance(place, Place) else None
-        found = self._fitting(instance, name, len(arguments)) if instance is not None else []
+        found, definer = self._fitting(instance, name, len(arguments))
         if not found or not isinstance(place, Place):
             return None
-        return self.defined(reader, found, template, arguments, node, place, instance)
+        return self.defined(reader, found, template, arguments, node, place, definer)
 
     def operator(
         self, reader: Reader, name: str, place: Place, arguments: list[Tree], node: Tree
     ) -> Entity | None:  # fmt: skip
         """`object(...)` or `object[...]`; None if the class has no such operator."""
         instance = self.classes.of(place.ctype)
-        found = self._fitting(instance, name, len(arguments)) if instance is not None else []
+        found, definer = self._fitting(instance, name, len(arguments))
         if found:
-            return self.defined(reader, found, (), arguments, node, place, instance)
+            return self.defined(reader, found, (), arguments, node, place, definer)
         if isinstance(place.ctype, Record):
             why = f"'{name}' of '{place.ctype.name}', whose code is not known"
             hidden: list[Entity] = [place, *cells.give_away(reader.state, Address(place))]

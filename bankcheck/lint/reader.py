@@ -16,7 +16,7 @@ from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.launch import builtin_variable
 from bankcheck.lint import cells
 from bankcheck.lint.choose import choose
-from bankcheck.lint.memory import Member
+from bankcheck.lint.memory import Buffer, Member
 from bankcheck.lint.place_reader import BYTE, PlaceReader, member_of
 from bankcheck.lint.source import Source
 from bankcheck.lint.state import State
@@ -332,6 +332,9 @@ class Reader(PlaceReader):
         if result is not None:
             return result
         args = [self.value(argument) for argument in arguments]
+        for arg in args:  # a result that is put where a pointer points to
+            if isinstance(arg, Address) and isinstance(arg.place.array, Buffer):
+                cells.forget(self.state, arg.place.array)
         known = self._intrinsic(name, args, node)
         return known if known is not None else Unknown(f"'{name[:60]}' is not known here", self.snippet.span(node))
 

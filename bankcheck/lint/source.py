@@ -50,6 +50,7 @@ class Source:
         self.expanded = self._expansion.text
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self.root: Tree = parse_source(self.expanded)
+        self._declared: dict[int, Span] = {}
 
     @property
     def comments(self) -> list[Comment]:
@@ -88,8 +89,12 @@ class Source:
 
     def declared_at(self, node: Tree) -> Span:
         """Where something is declared: a span that no other declaration has, be it out of the same macro or header."""
-        start, end = self.span(node)
-        return (start, -1 - node.start_byte) if self._expansion.in_macro(node.start_byte) else (start, end)
+        if node.start_byte not in self._declared:
+            start, end = self.span(node)
+            while (start, end) in self._declared.values():
+                end += 1
+            self._declared[node.start_byte] = start, end
+        return self._declared[node.start_byte]
 
     def includes(self, span: Span) -> bool:
         """Whether a place in the file is an `#include`, whose header has something in it."""

@@ -234,3 +234,29 @@ def test_the_arguments_of_a_function_that_nobody_calls_may_differ_from_thread_to
     rows = lint(text).rows
     assert [row.wavefronts for row in rows] == [None, 1]
     assert "the parameter 'i' of a function that no kernel of the file calls" in rows[0].reason
+
+
+def test_a_method_of_a_base_class_sees_the_arguments_of_that_class() -> None:
+    text = """
+        template <int N> struct Base { float* p; __device__ float& at(int i) { return p[i * N]; } };
+        struct Derived : Base<4> { static constexpr int M = 2; int N; };
+        constexpr int N = 8;
+        // bankcheck: block=32
+        __global__ void k() { __shared__ float s[512]; Derived d; d.p = s; d.N = 16; d.at(threadIdx.x) = 1; }
+        """
+    assert [row.wavefronts for row in lint(text).rows] == [4]
+
+
+def test_templates_that_only_types_tell_apart_are_not_chosen_by_chance() -> None:
+    text = """
+        template <typename T> __device__ int f(T* p) { return 2 * threadIdx.x; }
+        template <typename T> __device__ int f(T v) { return 4 * threadIdx.x; }
+        // bankcheck: block=32
+        __global__ void k(float* g) { __shared__ float s[512]; s[f(3)] = 1; s[f(g)] = 1; }
+        """
+    assert [row.wavefronts for row in lint(text).rows] == [None, None]
+
+
+def test_objects_made_in_a_loop_do_not_pile_up() -> None:
+    body = "for (int i = 0; i < 200; ++i) for (int j = 1; j < 100; j *= 3) { View a(s, j); a.at(threadIdx.x, 0) = i; }"
+    assert {wavefronts for _, wavefronts in found(body)} == {1}
