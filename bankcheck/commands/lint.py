@@ -41,6 +41,14 @@ FORMATS = ("text", "json", "github", "sarif")
 )
 @click.option("--block", metavar="X,Y,Z", callback=integers("--block"), help="Block shape where no launch is known.")
 @click.option("--define", "-D", multiple=True, metavar="NAME[=VALUE]", help="A macro.")
+@click.option(
+    "--include",
+    "-I",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="A folder to look for headers in.",
+)
 @click.option("--arch", metavar="SM", help="Architecture: sm_70 to sm_121.")
 @click.option("--compiled", is_flag=True, help="Compile, and count in the machine code what the source does not tell.")
 @click.option("--config", "config_file", type=click.Path(exists=True, dir_okay=False), help="Configuration file.")
@@ -58,7 +66,8 @@ FORMATS = ("text", "json", "github", "sarif")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 def command(
     paths: tuple[str, ...], output: str, everything: bool, select: tuple[str, ...], ignore: tuple[str, ...],
-    min_excess: int | None, block: tuple[int, ...] | None, define: tuple[str, ...], arch: str | None,
+    min_excess: int | None, block: tuple[int, ...] | None, define: tuple[str, ...],
+    include: tuple[str, ...], arch: str | None,
     config_file: str | None, baseline: str | None, baseline_to_write: str | None, stdin_filename: str, jobs: int,
     exit_zero: bool, compiled: bool, html: Path | None, svg: Path | None, png: Path | None,
 ) -> int:  # fmt: skip
@@ -69,7 +78,7 @@ def command(
     """
     gc.freeze()  # trees and tables live to the end: looking through them for garbage takes a tenth of the time
     gc.set_threshold(200_000, 50, 50)
-    config = _configured(paths, config_file, select, ignore, min_excess, block, define, arch)
+    config = _configured(paths, config_file, select, ignore, min_excess, block, define, include, arch)
     if compiled:
         config = _with_compiler(config, ("BC901",) if not select and not ignore else ())
     known = read_baseline(baseline) if baseline is not None else frozenset()
@@ -106,7 +115,8 @@ def _save(path: str, results: list[FileResult]) -> None:
 
 def _configured(
     paths: tuple[str, ...], config_file: str | None, select: tuple[str, ...], ignore: tuple[str, ...],
-    min_excess: int | None, block: tuple[int, ...] | None, define: tuple[str, ...], arch: str | None,
+    min_excess: int | None, block: tuple[int, ...] | None, define: tuple[str, ...],
+    include: tuple[str, ...], arch: str | None,
 ) -> Config:  # fmt: skip
     """The configuration file's settings with the options on top."""
     first = Path(next((path for path in paths if path != "-"), "."))
@@ -126,6 +136,7 @@ def _configured(
     if define:
         pairs = dict((name, value or "1") for name, _, value in (item.partition("=") for item in define))
         config = replace(config, defines={**config.defines, **pairs})
+    config = replace(config, include=(*config.include, *include))
     if arch is not None:
         arch_note(arch)
         config = replace(config, arch=arch)

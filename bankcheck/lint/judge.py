@@ -8,10 +8,11 @@ prover. An access that resists all of it is not counted, and the verdict says wh
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import gcd, prod
+from typing import TYPE_CHECKING
 
 from bankcheck import expr
 from bankcheck.banks import Traffic, count_wavefronts
@@ -27,6 +28,9 @@ from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, content, coordi
 from bankcheck.lint.masks import COMPARISONS, Masks, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
 from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
+
+if TYPE_CHECKING:
+    from bankcheck.proof import Outcome
 
 MAX_POINTS = 1024
 MAX_COMBINED = 256
@@ -230,14 +234,26 @@ class _Judgement:
             problems = [outcome.undefined for outcome in proof.outcomes if outcome.undefined]
             if problems and len(problems) == len(proof.outcomes):
                 return self._unknown(problems[0])
-            for outcome in proof.outcomes:
+            if problems:
+                self.assumptions[self._left_out(proof.outcomes, box)] = None
+            for outcome in sorted(proof.outcomes, key=lambda o: min(_simplest(o.box).values(), default=0) < 0):
                 if outcome.undefined or all(a is None for a in outcome.addresses):
                     continue
-                values = {name: known.nearest_zero() for name, known in outcome.box.items()}
-                for key in self._tally(tally, list(outcome.addresses), values, exact=outcome.exact, shifts=(0,)):
+                for key in self._tally(
+                    tally, list(outcome.addresses), _simplest(outcome.box), exact=outcome.exact, shifts=(0,)
+                ):
                     cells.append(Cell(outcome.box, key))
         when = describe(cells, box) if len(tally.samples) > 1 and len(cells) <= MAX_CELLS else {}
         return self._finished(tally, names, when)
+
+    def _left_out(self, outcomes: Sequence[Outcome], box: Box) -> str:
+        """The values for which the access has an address, and why the others have none."""
+        from bankcheck.conditions import Cell, describe
+
+        why = ", ".join(dict.fromkeys(outcome.undefined for outcome in outcomes if outcome.undefined))
+        cells = [Cell(outcome.box, not outcome.undefined) for outcome in outcomes]
+        when = describe(cells, box)[True] if len(cells) <= MAX_CELLS else ""
+        return self._in_words(f"{when or 'values for which the address is defined'} (for others: {why})")
 
     def _without_open_guards(self) -> Verdict | None:
         """Another try with all lanes active where a condition on the launch's values could not be settled."""
@@ -273,7 +289,7 @@ class _Judgement:
             return self._unknown(reason)
         filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
         verdict = self._enumerated(domains, [*filters, *lane_terms], bounds)
-        if self.rule.counts != "lanes" and any(not _banks_apart(case) for case in verdict.cases):
+        if self.rule.counts != "lanes" and any(not case.banks_apart for case in verdict.cases):
             return self._unknown(reason)
         return replace(verdict, basis="proved" if verdict.basis == "computed" else verdict.basis)
 
@@ -319,11 +335,12 @@ class _Judgement:
         return keys
 
     def _inside(self, offsets: list[int]) -> bool:
-        """Whether the offsets, where they are known in full, lie in the array: others never happen."""
+        """Whether the offsets can lie in the array, as far as they are known: others never happen."""
         size = size_of(self.site.buffer.ctype)
-        if self.site.buffer.dynamic or not size or self.split.unit or not offsets:
+        if self.site.buffer.dynamic or not size or not offsets:
             return True
-        return min(offsets) >= 0 and max(offsets) <= size - self.rule.bytes_per_lane
+        start = min(offsets) if self.split.unit else 0  # lanes share a rest that may be anything
+        return start <= min(offsets) and max(offsets) - start <= size - self.rule.bytes_per_lane
 
     def _bind(self, values: Mapping[str, int]) -> dict[str, int]:
         bind = dict(self.site.binds)
@@ -337,19 +354,23 @@ class _Judgement:
         return [n for n in dict.fromkeys(names) if n not in ("lane", "warp") and n not in self.site.ranges]
 
     def _finished(self, tally: Tally, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
+        outside = not tally.samples
         tally = tally if tally.samples else self.outside
         cases = tally.cases(when or {})
         involved = expr.symbols_of(*self.split.lanes, *self.terms)
         guessed = [name for name in involved if name.startswith(UNIFORM)]
         if len(cases) > 1 and guessed:
             return self._unknown(self.judge.reasons.get(guessed[0], "a value is not known"))
+        contended = self.site.op in ("atomic", "cas") and not self.split.lanes and any(case.excess for case in cases)
+        if contended and self.site.maybe:  # such as `if (leader) atomicMax(&peak, value)`
+            return self._unknown(f"how many lanes update this address depends on '{_short(self.site.maybe[0])}'")
         open_names = [n for n in free if n not in self.site.ranges and n not in ("warp", "lane")]
         open_names += [n for n, r in self.site.ranges.items() if r.high >= expr.INT.high >> 8]
         basis: Basis = "proved" if open_names else "computed"
         if self.assumptions:
             basis = "assumed"
         address = [n for n in expr.symbols_of(*self.split.lanes) if n in open_names]
-        return Verdict(self.site, cases, basis, "", tuple(self.assumptions), not cases, tuple(address))
+        return Verdict(self.site, cases, basis, "", tuple(self.assumptions), not cases, tuple(address), outside=outside)
 
     def _unknown(self, reason: str) -> Verdict:
         return Verdict(self.site, reason=reason, assumptions=tuple(self.assumptions))
@@ -362,14 +383,9 @@ class _Judgement:
             self.assumptions[f"'{buffer.name}' starts at a multiple of {need} bytes"] = None
 
 
-def _banks_apart(case: Case) -> bool:
-    """Whether no two lanes of a service group touch one bank."""
-    if case.traffic is None:
-        return False
-    for group in case.traffic.groups:
-        if any(sum(len(lanes) for lanes in words.values()) > 1 for words in group.banks.values()):
-            return False
-    return True
+def _simplest(box: Box) -> dict[str, int]:
+    """The values of a box that a person would try first."""
+    return {name: known.nearest_zero() for name, known in box.items()}
 
 
 def _column(value: expr.Lanes, warps: int) -> list[expr.Value]:

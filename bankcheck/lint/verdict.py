@@ -6,9 +6,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bankcheck.banks import Traffic
-from bankcheck.ctype import name_of
+from bankcheck.ctype import Opaque, name_of
+from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt
-from bankcheck.hardware import Rule, rule_for
+from bankcheck.hardware import AGGREGATED, Rule, rule_for
 from bankcheck.lint.findings import Basis
 from bankcheck.lint.memory import Site
 
@@ -33,6 +34,13 @@ class Case:
         """Wavefronts above the ideal; 0 where there is no number."""
         return (self.traffic.excess or 0) if self.traffic else 0
 
+    @property
+    def banks_apart(self) -> bool:
+        """Whether no two lanes of a service group touch one bank."""
+        groups = self.traffic.groups if self.traffic is not None else ()
+        lanes = (sum(map(len, words.values())) for group in groups for words in group.banks.values())
+        return self.traffic is not None and all(count <= 1 for count in lanes)
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -47,6 +55,16 @@ class Verdict:
     never: bool = False
     free: tuple[str, ...] = ()
     """Unknowns of the launch (parameters, template arguments) that the addresses of the lanes depend on."""
+    outside: bool = False
+    """Whether the cases are all outside the array (or there are none)."""
+    merging: str = ""
+    """What a conflict takes for granted if the compiler may merge the access with its neighbours."""
+
+    def assumed_for(self, case: Case | None) -> tuple[str, ...]:
+        """What is taken for granted about one case."""
+        return (
+            (*self.assumptions, self.merging) if self.merging and case is not None and case.excess else self.assumptions
+        )
 
     @property
     def worst(self) -> Case | None:
@@ -84,10 +102,14 @@ def rule_of(site: Site) -> Rule:
         return rule_for(f"{'ld' if op == 'load' else 'st'}.shared.b{bits}")
     if op == "cas":
         return rule_for(f"atom.shared.cas.b{bits}")
+    if site.aggregated:
+        return rule_for(AGGREGATED)
     if op == "atomic":
         suffix = {"float": "f32", "double": "f64", "half2": "f16x2", "__nv_bfloat162": "bf16x2"}.get(
             name_of(site.ctype)
         )
+        if suffix is None and isinstance(site.ctype, Opaque):
+            raise BankcheckError(f"the cost of an atomic operation on '{site.ctype.name}' is not known")
         if suffix is None:
             signed = isinstance(site.ctype, CInt) and site.ctype.signed and bits == 32
             suffix = f"{'s' if signed else 'u'}{bits}"
