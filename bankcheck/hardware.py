@@ -31,6 +31,8 @@ ROW_BYTES = BANKS * WORD_BYTES
 """One word from every bank: the address range after which banks repeat."""
 SECTOR_BYTES = 32
 """The unit of global-memory traffic (CUDA C++ Best Practices Guide)."""
+PAIR_DISTANCES = (1, 2)
+"""The pair condition: every lane i agrees with lane i ^ d (same address, or one inactive), for one of these d."""
 ROW_QUEUES = 4
 """cp.async.cg queues its 128-byte row writes by row number mod this (measured on sm_90)."""
 
