@@ -1,8 +1,9 @@
 """The candidate layouts: every member of every family, cheapest first, each one-to-one and keeping runs together.
 
-*Runs*: the widest access touches `keep_bytes` at once, so every aligned run of that many bytes of a row must stay in
-one piece and aligned. That rules out pads that move a row start off the alignment, swizzles with M too small, and
-rotations by part of a run.
+*Runs*: the widest access touches `run_bytes` at once, so every aligned run of that many bytes must stay in one piece
+and aligned. That rules out pads that move a row start off the alignment, swizzles with M too small, and rotations by
+part of a run. Column XORs and rotations move runs of columns: they are left out where an access starts inside one,
+because its row does not start at a multiple of the run.
 
 *Equivalents are left out*, where it is exact: a swizzle that moves whole words by multiples of 128 bytes (the period of
 the banks) asks the same banks for as many words as the layout without it, and costs more to compute. That does not hold
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, lcm
 
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WORD_BYTES
 from bankcheck.layout import Swizzle, escape
@@ -116,6 +117,11 @@ class Space:
             (row * pitch_bytes + column * unit + member) % width for width, row, column, member in self.starts
         )
 
+    def _columns_may_move(self) -> bool:
+        """Whether moving runs of columns leaves what a lane accesses in one piece."""
+        unit = self.tile.element_bytes
+        return not any(width > unit and (column * unit + member) % width for width, _, column, member in self.starts)
+
     def _swizzles(self, pad: int) -> Iterator[Swizzle]:
         """Every Swizzle<B,M,S> that permutes the storage, once for each map, both signs of S.
 
@@ -143,7 +149,7 @@ class Space:
 
     def _column_xors(self, pad: int) -> Iterator[ColumnXor]:
         """Every column XOR that stays in its row, or in the row's padding: whole blocks of the values it takes fit."""
-        if not _is_power(self.run):
+        if not _is_power(self.run) or not self._columns_may_move():
             return
         row_bits = (self.tile.rows - 1).bit_length()
         columns, pitch = self.tile.columns, self.tile.columns + pad
@@ -156,7 +162,7 @@ class Space:
 
     def _rotations(self) -> Iterator[int]:
         columns, row_bytes = self.tile.columns, self.tile.columns * self.tile.element_bytes
-        if columns % self.run or self.tile.rows < 2:
+        if columns % self.run or self.tile.rows < 2 or not self._columns_may_move():
             return
         repeats = row_bytes % ROW_BYTES == 0 and self.period_bytes == ROW_BYTES
         most = (
@@ -177,7 +183,7 @@ def space_of(problem: Problem, limits: Limits) -> Space:
     """The layouts for a problem under limits."""
     unit = problem.tile.element_bytes
     widest = max((access.width_bytes for access in problem.accesses), default=1)
-    run_bytes = max(unit, widest, limits.keep_bytes)
+    run_bytes = lcm(unit, max(widest, limits.keep_bytes))
     starts = {
         (width, place[0] % width, place[1] % width, access.member_bytes % width)
         for access in problem.accesses
@@ -188,7 +194,7 @@ def space_of(problem: Problem, limits: Limits) -> Space:
     }
     row_writes = any(access.rule.row_writes for access in problem.accesses)
     period = ROW_BYTES * ROW_QUEUES if row_writes else ROW_BYTES
-    return Space(problem.tile, max(1, run_bytes // unit), run_bytes, frozenset(starts), limits, period)
+    return Space(problem.tile, run_bytes // unit, run_bytes, frozenset(starts), limits, period)
 
 
 def _is_power(value: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bankcheck.errors import BankcheckError
@@ -131,6 +131,45 @@ def test_the_fast_count_is_the_exact_one(problem: tuple[Tile, list[Access]], dat
         assert tally.cost(layout, cost) is None
         assert tally.cost(layout, (cost[0], cost[1] + 1)) == cost
         assert floor[0] <= cost[0] and floor[1] <= cost[1]
+
+
+@st.composite
+def misaligned_rows(draw: st.DrawFn) -> Problem:
+    """Rows that start anywhere, a wide access at aligned places of them, and perhaps runs to keep."""
+    unit, width = draw(st.sampled_from([(2, 8), (2, 16), (4, 8), (4, 16), (12, 8), (3, 1), (6, 4)]))
+    rows, columns = draw(st.sampled_from([2, 4, 8])), draw(st.integers(5, 21))
+    tile, elements = Tile("t", "unit", unit, rows, columns), -(-width // unit)
+    cells = [(row, column) for row in range(rows) for column in range(columns - elements + 1)]
+    aligned = [(row, column) for row, column in cells if (row * columns + column) * unit % width == 0]
+    assume(aligned)
+    wide = draw(st.lists(st.sampled_from(aligned), min_size=1, max_size=6))
+    request: Request = (*wide, *[None] * (32 - len(wide)))
+    return Problem(tile, (tile_access("wide", rule_for(NAMES["st", width]), [request], tile),))
+
+
+@given(misaligned_rows(), st.sampled_from([1, 1, 8, 16]), st.data())
+@settings(max_examples=40)
+def test_no_layout_tears_what_is_accessed_or_kept_together(problem: Problem, keep: int, data: st.DataObject) -> None:
+    tile, (access,) = problem.tile, problem.accesses
+    space, unit = space_of(problem, Limits(keep_bytes=keep)), tile.element_bytes
+    members = [layout for family in FAMILIES[:-1] for layout in space.members(family)]
+    pads = space.swizzled_pads()
+    if pads:
+        members += space.padded_swizzles(data.draw(st.sampled_from(pads)))
+    for layout in members:
+        stored = {
+            (row, column * unit + byte): offset * unit + byte
+            for row in range(tile.rows)
+            for column, offset in enumerate(layout.offsets(tile, [(row, column) for column in range(tile.columns)]))
+            for byte in range(unit)
+        }
+        starts = [(row, column * unit, access.width_bytes) for row, column in filter(None, access.requests[0])]
+        ends = tile.columns * unit - keep + 1
+        starts += [(row, start, keep) for row in range(tile.rows) for start in range(0, ends, keep)]
+        for row, start, size in starts:
+            first = stored[row, start]
+            assert first % size == 0, layout
+            assert [stored[row, start + byte] for byte in range(size)] == list(range(first, first + size)), layout
 
 
 def found(declaration: str, block: Block, *accesses: str, limits: Limits | None = None) -> Solution:
