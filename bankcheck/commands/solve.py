@@ -126,7 +126,7 @@ def _is_source(file: Path | None) -> bool:
 
 def limits_of(spec: Spec) -> Limits:
     """What the layout may cost. Raises `BankcheckError` for a run that is no power of two."""
-    return Limits(spec.max_bytes, spec.forbid, _power(spec.keep_bytes or 1))
+    return Limits(spec.max_bytes, spec.forbid, 1 if spec.keep_bytes is None else _power(spec.keep_bytes))
 
 
 def _merged(read: Spec, given: Spec) -> Spec:

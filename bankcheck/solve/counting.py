@@ -11,9 +11,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from bankcheck.banks import count_wavefronts
-from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WORD_BYTES
+from bankcheck.hardware import BANKS, ROW_BYTES, ROW_QUEUES, WORD_BYTES
 from bankcheck.solve.layouts import Layout, swizzled
-from bankcheck.solve.problem import Problem, Tile, TileAccess
+from bankcheck.solve.problem import Place, Problem, Tile, TileAccess
 from bankcheck.solve.sample import Forms, Sample, Symmetry, addresses_of, least_of, served_groups, symmetry_of
 
 Cost = tuple[int, int]
@@ -119,8 +119,12 @@ class Tally:
         return sample.wavefronts(swizzled(layout.swizzle, plain))
 
 
-def floor_of(access: TileAccess) -> Cost:
-    """(excess, row passes) that no one-to-one layout can go below: the bytes of each group, and lanes at one place."""
+def floor_of(access: TileAccess, tile: Tile, run_bytes: int = 0) -> Cost:
+    """(excess, row passes) that no one-to-one layout can go below: the bytes of each group, and lanes at one place.
+
+    With `run_bytes`, a power of two, no layout that keeps aligned runs of that many bytes of every row aligned and in
+    one piece: a word keeps its place in its run, so 16-byte runs leave every word the 8 banks with its number mod 4.
+    """
     excess = passes = 0
     for request, weight in zip(access.requests, access.weights, strict=True):
         rule, total, rows = access.rule, 0, 0
@@ -130,8 +134,25 @@ def floor_of(access: TileAccess) -> Cost:
                 continue
             by_lane = rule.counts == "lanes"
             moved = (wanted.total() if by_lane else len(wanted)) * access.width_bytes
-            total += max(-(-moved // ROW_BYTES), max(wanted.values()) if by_lane else 1)
+            least = max(-(-moved // ROW_BYTES), max(wanted.values()) if by_lane else 1)
+            total += max(least, _crowded(wanted, access, tile, run_bytes))
             rows += -(-len(wanted) * access.width_bytes // ROW_BYTES)
         excess += weight * max(0, total * rule.multiplier - least_of(rule, request))
         passes += weight * -(-rows // ROW_QUEUES) if rule.row_writes else 0
     return excess, passes
+
+
+def _crowded(wanted: Counter[Place], access: TileAccess, tile: Tile, run_bytes: int) -> int:
+    """The words (for atomics lanes) that must share a bank, since each keeps its place in its run; 0 without runs."""
+    places = run_bytes // WORD_BYTES
+    if not places:
+        return 0
+    words: Counter[tuple[int, int]] = Counter()
+    for (row, column), lanes in wanted.items():
+        start = column * tile.element_bytes + access.member_bytes
+        for byte in range(start, start + access.width_bytes, WORD_BYTES):
+            words[row, byte // WORD_BYTES] += lanes
+    crowd: Counter[int] = Counter()
+    for (_, word), lanes in words.items():
+        crowd[word % places] += lanes if access.rule.counts == "lanes" else 1
+    return -(-max(crowd.values()) // max(1, BANKS // places))

@@ -60,6 +60,13 @@ class Space:
     period_bytes: int
     """Addresses that differ by a multiple of this count alike."""
 
+    @property
+    def kept_bytes(self) -> int:
+        """Aligned runs of every row of so many bytes stay together in all layouts; 0 if rows need not start at one."""
+        pads = [0, *self.pads()] if self._allows(Layout()) else self.pads()
+        starting = self.tile.rows == 1 or all((self.tile.columns + pad) % self.run == 0 for pad in pads)
+        return self.run_bytes if starting and _is_power(self.run_bytes) else 0
+
     def members(self, family: str) -> list[Layout]:
         """The family's layouts, in order of their price (those with padding and swizzle: `padded_swizzles`)."""
         return sorted(self._members(family), key=self.price)

@@ -2,9 +2,9 @@
 
 What is better is decided in this order: total excess over all accesses, warps and values; row passes of cp.async.cg;
 bytes added; operations of the index formula; simplicity. A family's members come in the order of the last three, so the
-first one whose counts reach the floor (what no one-to-one layout can go below) is that family's best, and a member
-that does not count better than the best so far can be left as soon as that is known. Nothing is left out by guessing:
-where a family is too large to be searched to its end, the solution says so and is not called optimal.
+first one whose counts reach the floor (what no layout that keeps the runs together can go below) is that family's best,
+and a member that does not count better than the best so far can be left as soon as that is known. Nothing is left out
+by guessing: where a family is too large to be searched to its end, the solution says so and is not called optimal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bankcheck.solve.families import FAMILIES, PADDED_SWIZZLES, Limits, Space, s
 from bankcheck.solve.layouts import Layout
 from bankcheck.solve.problem import Problem
 from bankcheck.solve.sample import is_linear
-from bankcheck.solve.solution import Blocked, Ranked, Searched, Solution
+from bankcheck.solve.solution import Blocked, Kept, Ranked, Searched, Solution
 
 MAX_COUNTED = 160_000
 """Requests counted by addresses for one family; counting by ranks needs no limit."""
@@ -35,16 +35,18 @@ def solve(problem: Problem, limits: Limits | None = None, *, explain: bool = Tru
     if not problem.accesses:
         raise BankcheckError(f"there is no access of {problem.tile.name} to solve for")
     limits = limits or Limits()
-    floors = [floor_of(access) for access in problem.accesses]
-    by_need = tuple((a, excess) for a, (excess, _) in zip(problem.accesses, floors, strict=True) if excess)
-    search = _Search(problem, limits, _total(floors))
+    needs = [floor_of(access, problem.tile) for access in problem.accesses]
+    by_need = tuple((a, excess) for a, (excess, _) in zip(problem.accesses, needs, strict=True) if excess)
+    search = _Search(problem, limits)
     now, fault = search.now()
-    if problem.tile.padding and now is not None and now.cost == search.floor and limits.allow(now.storage_bytes):
-        return Solution(problem, (now,), now, "", search.floor, by_need, (), ())
+    padded = now is not None and now.layout in search.space.members("padding")
+    if now is not None and padded and now.cost == search.floor:
+        return Solution(problem, (now,), now, "", _total(needs), search.kept, by_need, (), ())
     ranked, searched = search.run()
     if not ranked:
-        raise BankcheckError(f"no layout of {problem.tile.name} keeps its accesses aligned and within the limits")
-    solution = Solution(problem, ranked, now, fault, search.floor, by_need, (), searched)
+        why = f" (as it is, {fault})" if fault else f" (as it is, it takes {problem.tile.size_bytes} bytes)"
+        raise BankcheckError(f"no layout of {problem.tile.name} keeps its accesses aligned and within the limits{why}")
+    solution = Solution(problem, ranked, now, fault, _total(needs), search.kept, by_need, (), searched)
     return explained(solution, limits) if explain else solution
 
 
@@ -52,8 +54,7 @@ def explained(solution: Solution, limits: Limits) -> Solution:
     """The same, with what each access that keeps an excess could reach alone."""
     if solution.at_floor:
         return solution
-    floors = [floor_of(access) for access in solution.problem.accesses]
-    return replace(solution, blocked=tuple(_blocked(solution.best, solution.problem, floors, limits)))
+    return replace(solution, blocked=tuple(_blocked(solution.best, solution.problem, limits)))
 
 
 def _total(costs: Iterable[Cost]) -> Cost:
@@ -64,9 +65,12 @@ def _total(costs: Iterable[Cost]) -> Cost:
 class _Search:
     """One search for one problem."""
 
-    def __init__(self, problem: Problem, limits: Limits, floor: Cost) -> None:
-        self.problem, self.floor = problem, floor
+    def __init__(self, problem: Problem, limits: Limits) -> None:
+        self.problem = problem
         self.space: Space = space_of(problem, limits)
+        run_bytes = self.space.kept_bytes
+        self.floor = _total(floor_of(access, problem.tile, run_bytes) for access in problem.accesses)
+        self.kept = Kept(run_bytes, self.floor)
         self._tally = Tally(problem)
         self._judged: dict[Layout, Ranked] = {}
 
@@ -144,10 +148,10 @@ class _Search:
         return self._judged[layout]
 
 
-def _blocked(best: Ranked, problem: Problem, floors: list[Cost], limits: Limits) -> Iterator[Blocked]:
+def _blocked(best: Ranked, problem: Problem, limits: Limits) -> Iterator[Blocked]:
     """The accesses with more excess in the best layout than they need, each also solved by itself."""
-    for count, floor in zip(best.counts, floors, strict=True):
-        if count.excess > floor[0]:
-            single = replace(problem, accesses=(count.access,))
-            alone = _Search(single, limits, floor).run()[0][0]
-            yield Blocked(count, alone, alone.cost[0] == floor[0])
+    for count in best.counts:
+        need, _ = floor_of(count.access, problem.tile)
+        if count.excess > need:
+            alone = _Search(replace(problem, accesses=(count.access,)), limits).run()[0][0]
+            yield Blocked(count, alone, alone.cost[0] == need)

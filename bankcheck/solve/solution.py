@@ -69,6 +69,16 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """What keeping runs of bytes together costs at least."""
+
+    run_bytes: int
+    """Aligned runs of every row of so many bytes stay in one piece in all layouts searched; 0 if there are none."""
+    floor: Cost
+    """What no layout that keeps them can go below."""
+
+
+@dataclass(frozen=True, slots=True)
 class Solution:
     """The best layout of each family, best first, and what is known about the first of them."""
 
@@ -80,6 +90,8 @@ class Solution:
     """Why the layout as it is faults, or empty."""
     floor: Cost
     """What no one-to-one layout of any kind can go below."""
+    kept: Kept
+    """What no layout that keeps runs together can go below."""
     by_need: tuple[tuple[TileAccess, int], ...]
     """Accesses that no layout brings to their ideal, with the excess that stays."""
     blocked: tuple[Blocked, ...]
@@ -121,13 +133,17 @@ class Solution:
         excess = self.best.cost[0]
         left = f"the best leaves {excess:,} excess wavefront{'s' if excess > 1 else ''}"
         among = f"{self.considered} layout{'s' if self.considered > 1 else ''} considered"
+        ideal = f"every access {'solved for ' if self.problem.unsolvable else ''}is at its ideal"
         if self.solved and self.nothing_to_do:
-            return "nothing to do: every access is at its ideal in the unchanged layout"
+            return f"nothing to do: {ideal} in the unchanged layout"
         if self.solved:
             less = "none of the {} does so for less" if self.complete else "of the {} none does so for less"
             optimal = "optimal in the family: " if self.complete else ""
-            return f"{optimal}every access is at its ideal, and {less.format(among)}"
+            return f"{optimal}{ideal}, and {less.format(among)}"
         if self.best.cost[0] == self.floor[0]:
             return f"no layout of any kind reaches every ideal; {left}, and none can leave fewer"
+        if self.best.cost[0] == self.kept.floor[0]:
+            runs = f"no layout that keeps every {self.kept.run_bytes} bytes of a row together"
+            return f"{runs} reaches every ideal; {left}, and none can leave fewer"
         where = "in the family" if self.complete else "that was considered"
         return f"no layout {where} reaches the ideal: of the {among} {left}"

@@ -67,9 +67,6 @@ class _TileScope(AccessScope):
         found = super().variable(name, span)
         return Symbol("warp") if found is None and name == "w" else found
 
-    def implicit_array(self, name: str, subscripts: int, span: Span) -> Array | None:
-        raise BankcheckError(f"'{name}' is not the declared array", self._text, span)
-
     def free_symbol(self, name: str, span: Span) -> Node:
         raise BankcheckError(f"'{name}' has no values: give them, as in 'for {name}=0:4'", self._text, span)
 
@@ -182,7 +179,7 @@ def _read_access(parts: Parts, place: Place, tile: Tile, block: Block) -> TileAc
         offset = expr.binary("*", expr.cast(flat, expr.LONG), unit)
         inside = _within(row, tile.rows, column, tile.columns)
     else:
-        target = _target(parts, scope)
+        target = _target(parts, scope, place.array)
         rule, offset, inside = _rule(parts, tile, target), target.offset_bytes, Const(1)
     if rule.loop:
         return rule.loop
@@ -213,12 +210,15 @@ def _only(text: str, span: Span) -> str:
     return " " * span[0] + text[span[0] : span[1]]
 
 
-def _target(parts: Parts, scope: AccessScope) -> Place:
+def _target(parts: Parts, scope: AccessScope, array: Array) -> Place:
     snippet = Snippet(_only(parts.text, parts.body))
     lowering = Lowering(snippet, scope)
     if len(snippet.statements) != 1 or snippet.statements[0].type != "expression_statement":
         raise BankcheckError("one access is needed here, such as A[ty][tx]", parts.text, parts.body)
-    return accessed_place(lowering, snippet.statements[0].named_children[0], parts.op)
+    place = accessed_place(lowering, snippet.statements[0].named_children[0], parts.op)
+    if place.array.name != array.name:  # other arrays may stand in the index: their elements are data
+        raise BankcheckError(f"'{place.array.name}' is not the declared array", parts.text, parts.body)
+    return place
 
 
 def _rule(parts: Parts, tile: Tile, place: Place) -> Rule:

@@ -73,6 +73,11 @@ ERRORS = {
         "combinations of warps and values",
     ),
     "size": ("--decl 'float s[64]' --access 'ld: s[tx]' --max-bytes lots", "--max-bytes takes bytes"),
+    "keep nothing": ("--decl 'float s[64]' --access 'ld: s[tx]' --keep-rows-contiguous 0", "takes a power of two"),
+    "misaligned": (
+        "--decl 'float s[4][32]' --access 'ld16: s[ty%4][1] if tx == 0'",
+        "keeps its accesses aligned and within the limits (as it is, lane 0 accesses byte 4,",
+    ),
     "keep": ("--decl 'float s[64]' --access 'ld: s[tx]' --keep-rows-contiguous 12", "takes a power of two"),
     "columns": ("--decl 'float s[64]' --access 'ld: s[tx]' --columns 7", "no whole number of rows"),
     "huge": ("--decl 'float s[9999999]' --access 'ld: s[tx]'", "1 to 1048576 can be laid out"),

@@ -123,7 +123,10 @@ def test_the_fast_count_is_the_exact_one(problem: tuple[Tile, list[Access]], dat
     pads = space.swizzled_pads()
     if pads:
         members += space.padded_swizzles(data.draw(st.sampled_from(pads)))
-    floor = [sum(parts) for parts in zip(*map(floor_of, solved.accesses), strict=True)]
+    floor = [
+        sum(parts)
+        for parts in zip(*(floor_of(access, tile, space.kept_bytes) for access in solved.accesses), strict=True)
+    ]
     for layout in data.draw(st.lists(st.sampled_from(members), min_size=1, max_size=12)):
         counts = [count_access(access, layout, tile) for access in solved.accesses]
         cost = sum(count.excess for count in counts), sum(count.row_passes for count in counts)
@@ -262,13 +265,21 @@ ROWS, COLUMNS = "st: s[j][lane] for j=0:32", "ld: s[lane][j] for j=0:32"
 
 def test_accesses_that_exclude_each_other() -> None:
     solution = found("float s[32][32]", WARP, "ld16: s[lane][4*j] for j=0:8", ROWS, COLUMNS, limits=NO_PADDING)
-    assert solution.complete and not solution.solved and "in the family" in solution.statement
+    assert solution.complete and not solution.solved and "every 16 bytes of a row together" in solution.statement
     ((blocked, alone),) = [(one.count.access.name, one.alone) for one in solution.blocked]
     assert blocked == COLUMNS and alone.layout == Layout(swizzle=Swizzle(5, 0, 5))
     assert solution.blocked[0].solvable_alone and solution.blocked[0].count.excess == solution.best.cost[0] == 96
 
 
 NO_PADDING = Limits(forbid=("pad",))
+
+
+def test_a_column_of_vectors_has_the_banks_of_one_word_only() -> None:
+    """Runs of 16 bytes leave the words of a column 8 banks: 4 wavefronts, and no need to search all padded swizzles."""
+    solution = found("half h[256][256]", Block(256), "st16: h[w][8*lane]", "ld2: h[tid][j] for j=0:64")
+    assert [count.wavefronts for count in solution.best.counts] == [8 * 4, 8 * 64 * 4]
+    assert solution.complete and not solution.at_floor and solution.best.cost == solution.kept.floor
+    assert "none can leave fewer" in solution.statement
 
 
 def test_what_no_layout_can_do_is_said() -> None:
