@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from bankcheck import poly
 from bankcheck.boxes import Box, Effort, Split, Undecided, cut
-from bankcheck.expr import Evaluator, Lanes, Node, Op, Symbol, Undefined
+from bankcheck.expr import Evaluator, Lanes, Node, Undefined, post_order, symbols_of
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
 from bankcheck.poly import Number, Poly
 from bankcheck.symbolic import BoxArithmetic
@@ -120,23 +120,9 @@ def prove(request: Request, box: Box, effort: Effort | None = None) -> Proof:
 def _lane_values(request: Request) -> Evaluator:
     """An evaluator that has already computed every part without a uniform unknown."""
     evaluator = Evaluator({name: list(values) for name, values in request.lanes.items()})
-    fixed: dict[int, bool] = {}
-    stack: list[Node] = [request.address, request.active]
-    while stack:
-        node = stack[-1]
-        if id(node) in fixed:
-            stack.pop()
-        elif isinstance(node, Op):
-            waiting = [arg for arg in node.args if id(arg) not in fixed]
-            stack.extend(waiting)
-            if not waiting:
-                fixed[id(node)] = all(fixed[id(arg)] for arg in node.args)
-                if fixed[id(node)]:
-                    evaluator(node)
-        else:
-            fixed[id(node)] = not isinstance(node, Symbol) or node.name in request.lanes
-            if fixed[id(node)]:
-                evaluator(node)
+    for node in post_order(request.address, request.active):
+        if request.lanes.keys() >= symbols_of(node).keys():
+            evaluator(node)
     return evaluator
 
 

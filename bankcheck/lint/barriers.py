@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from bankcheck import expr
-from bankcheck.expr import Node
+from bankcheck.expr import Evaluator, Node
 from bankcheck.launch import Block
 from bankcheck.lint.conflicts import finding
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
-from bankcheck.lint.lanes import LaneEvaluator
 from bankcheck.lint.memory import LANES, Barrier, Site, conjunction
 from bankcheck.lint.merge import same
 from bankcheck.lint.verdict import Verdict
@@ -55,7 +54,7 @@ def _divides(barrier: Barrier, block: Block) -> str:
 
 
 def _active(terms: tuple[Node, ...], block: Block, warp: int, values: Mapping[str, int]) -> list[bool] | None:
-    result = LaneEvaluator({**block.lanes(warp), **values})(conjunction(terms))
+    result = Evaluator({**block.lanes(warp), **values})(conjunction(terms))
     lanes = result if isinstance(result, list) else [result] * 32
     if not all(isinstance(value, int) for value in lanes):
         return None
@@ -130,7 +129,7 @@ def _threads(site: Site, block: Block) -> _Touched | None:
         active = _active(site.guard, block, warp, values)
         if active is None:
             return None
-        offsets = LaneEvaluator({**block.lanes(warp), **values})(site.offset)
+        offsets = Evaluator({**block.lanes(warp), **values})(site.offset)
         column = offsets if isinstance(offsets, list) else [offsets] * 32
         for lane, (on, offset) in enumerate(zip(active, column, strict=True)):
             if on:

@@ -19,11 +19,11 @@ from bankcheck.boxes import Box, Effort
 from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import size_of
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import Const, Node, Op, Undefined
+from bankcheck.expr import Const, Evaluator, Node, Op, Undefined
 from bankcheck.hardware import WARP_LANES, Rule
 from bankcheck.launch import Block
 from bankcheck.lint.findings import Basis
-from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, content, coordinates
+from bankcheck.lint.lanes import Split, Splitter, content, coordinates
 from bankcheck.lint.masks import COMPARISONS, Masks, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
 from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
@@ -169,7 +169,7 @@ class _Judgement:
         parts = [guard, node, *(limit.lanes for limit in limits)]
         for point in product(*choices):
             values = dict(zip(names, point, strict=True))
-            evaluate = LaneEvaluator({**lanes, **values})
+            evaluate = Evaluator({**lanes, **values})
             columns = [_column(evaluate(part), len(warps)) for part in parts]
             for warp in warps:
                 active, addresses, *told = (column[warp * WARP_LANES :][:WARP_LANES] for column in columns)
