@@ -269,8 +269,15 @@ class Evaluator:
         self._arithmetic = arithmetic or Arithmetic()
         self._known: dict[int, tuple[Node, Lanes]] = {}
 
-    def extended(self, symbols: Mapping[str, Lanes], arithmetic: Arithmetic) -> Evaluator:
-        """A new evaluator that keeps what this one knows, with more symbols and another arithmetic."""
+    def prepared(self, *trees: Node) -> Evaluator:
+        """The same evaluator, which has computed every part of the trees that its symbols suffice for."""
+        for node in post_order(*trees):
+            if self._symbols.keys() >= symbols_of(node).keys():
+                self(node)
+        return self
+
+    def extended(self, symbols: Mapping[str, Lanes], arithmetic: Arithmetic | None = None) -> Evaluator:
+        """A new evaluator that keeps what this one knows, with more symbols and perhaps another arithmetic."""
         other = Evaluator({**self._symbols, **symbols}, arithmetic)
         other._known = dict(self._known)
         return other

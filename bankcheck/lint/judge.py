@@ -10,27 +10,24 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from itertools import product
 from math import gcd, prod
 
 from bankcheck import expr
-from bankcheck.banks import Traffic, count_wavefronts
 from bankcheck.boxes import Box, Effort
 from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import size_of
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import Const, Evaluator, Node, Op, Undefined
+from bankcheck.expr import Const, Node, Op
 from bankcheck.hardware import WARP_LANES, Rule
 from bankcheck.launch import Block
+from bankcheck.lint.counting import Counter, Counts, Setting
 from bankcheck.lint.findings import Basis
 from bankcheck.lint.lanes import Split, Splitter, content, coordinates
-from bankcheck.lint.masks import COMPARISONS, Masks, bound_of
+from bankcheck.lint.masks import COMPARISONS, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
 from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
 
 MAX_POINTS = 1024
-MAX_COMBINED = 256
-"""Sets of active lanes that are counted for one access, over all warps and iterations."""
 MAX_CELLS = 600
 MAX_OPERATIONS = 50_000
 """Work the prover may spend on one access: lint has many accesses, and must not wait for one."""
@@ -46,7 +43,8 @@ class Judge:
         self.block, self.reasons = block, reasons
         self._coordinates = coordinates(block)
         self._splitter = Splitter(frozenset())
-        self._counted: dict[tuple[object, ...], Traffic] = {}
+        self._placed: dict[int, tuple[Node, Node]] = {}
+        self.counter = Counter(block.warps)
         self.failed: dict[tuple[object, ...], str] = {}
         """Accesses for which no proof was found: other iterations of the same code are not tried again."""
         self.operations_left = MAX_OPERATIONS_IN_ALL
@@ -66,14 +64,9 @@ class Judge:
 
     def placed(self, node: Node) -> Node:
         """A node with threadIdx in terms of lane and warp."""
-        return expr.substitute(node, self._coordinates)
-
-    def count(self, rule: Rule, addresses: tuple[int | None, ...]) -> Traffic:
-        """`count_wavefronts`, remembered."""
-        key = (rule.instruction, addresses)
-        if key not in self._counted:
-            self._counted[key] = count_wavefronts(rule, addresses)
-        return self._counted[key]
+        if id(node) not in self._placed:
+            self._placed[id(node)] = node, expr.substitute(node, self._coordinates)
+        return self._placed[id(node)][1]
 
 
 class _Judgement:
@@ -82,8 +75,6 @@ class _Judgement:
     def __init__(self, judge: Judge, site: Site, rule: Rule) -> None:
         self.judge, self.site, self.rule, self.block = judge, site, rule, judge.block
         self.assumptions: dict[str, None] = dict.fromkeys(site.assumed)
-        self.outside = Tally()
-        """Cases with addresses outside the array: believed only if there are no others."""
         self.split: Split = judge._splitter(judge.placed(site.offset))
         terms = [judge.placed(term) for term in site.guard]
         if self.block.threads % WARP_LANES:
@@ -157,54 +148,21 @@ class _Judgement:
     # Ways to count
 
     def _enumerated(self, domains: Mapping[str, Range], guards: list[Node], bounds: list[Op]) -> Verdict:
-        """Count every warp at every value of the symbols; all warps are evaluated in one pass."""
-        tally = Tally()
-        warps = range(self.block.warps if "warp" in domains else 1)
-        lanes = {"lane": list(range(WARP_LANES)) * len(warps), "warp": [w for w in warps for _ in range(WARP_LANES)]}
-        names = [name for name in domains if name != "warp"]
-        choices = [range(domains[n].low, domains[n].high + 1, domains[n].modulus) for n in names]
-        node, guard = self.split.node, conjunction(tuple(guards))
+        """Count every warp at every value of the symbols."""
         limits = [bound_of(bound, self.judge._splitter) for bound in bounds]
-        masks = Masks(limits, max(1, MAX_COMBINED // (len(warps) * prod(map(len, choices)))))
-        parts = [guard, node, *(limit.lanes for limit in limits)]
-        for point in product(*choices):
-            values = dict(zip(names, point, strict=True))
-            evaluate = Evaluator({**lanes, **values})
-            columns = [_column(evaluate(part), len(warps)) for part in parts]
-            for warp in warps:
-                active, addresses, *told = (column[warp * WARP_LANES :][:WARP_LANES] for column in columns)
-                at = {**values, "warp": warp} if "warp" in domains else values
-                problem = self._count_warp(tally, active, addresses, told, masks, at)
-                if problem:
-                    return self._unknown(problem)
-        return self._finished(tally, self._free(bounds))
-
-    def _count_warp(
-        self, tally: Tally, active: list[expr.Value], addresses: list[expr.Value], told: list[list[expr.Value]],
-        masks: Masks, values: dict[str, int],
-    ) -> str:  # fmt: skip
-        """Count one warp for each set of lanes that its bounds let through, given what they are `told`.
-
-        Returns why it has no count, or an empty text.
-        """
-        asked = [*active, *(value for bound in told for value, on in zip(bound, active, strict=True) if on)]
-        undecided = next((value for value in asked if isinstance(value, Undefined)), None)
-        if undecided is not None:
-            return undecided.reason
-        limits = [[0 if isinstance(value, Undefined) else value for value in bound] for bound in told]
-        for mask, sample in masks(limits) if any(active) else ():
-            lanes = [a if on and there else None for a, on, there in zip(addresses, active, mask, strict=True)]
-            problem = next((address for address in lanes if isinstance(address, Undefined)), None)
-            if problem is not None:
-                return problem.reason
-            self._tally(tally, lanes, {**values, **sample})
-        return ""
+        setting = Setting(self.rule, self._shifts(), self._last())
+        counts = self.judge.counter.enumerate(setting, self.split.node, conjunction(tuple(guards)), limits, domains)
+        if counts.problem:
+            return self._unknown(counts.problem)
+        if counts.misfits:
+            self.assumptions[f"the addresses are multiples of {self.rule.bytes_per_lane}, as the access needs"] = None
+        return self._finished(counts.tally, self._free(bounds))
 
     def _proved(self) -> Verdict:
         """The prover, for what has too many values to try."""
         active = conjunction(tuple(self.terms))
         address = self.split.node
-        tally = Tally()
+        counts = Counts(Setting(self.rule, (0,), self._last()), self.judge.counter.count)
         names = [name for name in expr.symbols_of(address, active) if name != "lane"]
         if any(name.startswith(PER_LANE) for name in names):
             return self._unknown(next(self.judge.reasons[n] for n in names if n.startswith(PER_LANE)))
@@ -234,10 +192,10 @@ class _Judgement:
                 if outcome.undefined or all(a is None for a in outcome.addresses):
                     continue
                 values = {name: known.nearest_zero() for name, known in outcome.box.items()}
-                for key in self._tally(tally, list(outcome.addresses), values, exact=outcome.exact, shifts=(0,)):
+                for key in counts.add(list(outcome.addresses), values, outcome.exact):
                     cells.append(Cell(outcome.box, key))
-        when = describe(cells, box) if len(tally.samples) > 1 and len(cells) <= MAX_CELLS else {}
-        return self._finished(tally, names, when)
+        when = describe(cells, box) if len(counts.inside.samples) > 1 and len(cells) <= MAX_CELLS else {}
+        return self._finished(counts.tally, names, when)
 
     def _without_open_guards(self) -> Verdict | None:
         """Another try with all lanes active where a condition on the launch's values could not be settled."""
@@ -289,41 +247,12 @@ class _Judgement:
         step = gcd(self.split.unit, need)
         return tuple(range(0, need, step))
 
-    def _tally(
-        self, tally: Tally, lanes: list[int | None], values: dict[str, int], *, exact: bool = True,
-        shifts: tuple[int, ...] | None = None,
-    ) -> list[tuple[object, ...]]:  # fmt: skip
-        keys: list[tuple[object, ...]] = []
-        if all(lane is None for lane in lanes):
-            return keys
-        width = self.rule.bytes_per_lane
-        counted = lanes[: 8 * self.rule.matrices] if self.rule.matrices else lanes
-        present = [lane for lane in counted if lane is not None]
-        shifts = self._shifts() if shifts is None else shifts
-        fitting = [s for s in shifts if all((lane + s) % width == 0 for lane in present)]
-        if len(fitting) < len(shifts) and fitting:
-            self.assumptions[f"the addresses are multiples of {width}, as the access needs"] = None
-        bind, warp = self._bind(values), values.get("warp", 0)
-        inside = self._inside(present)
-        for shift in fitting:
-            addresses = tuple(None if lane is None else lane + shift for lane in lanes)
-            keys.append(
-                (tally if inside else self.outside).add(
-                    Case(self.judge.count(self.rule, addresses), bind, warp, 1, "", exact)
-                )
-            )
-        if not fitting and present:
-            at = next(lane + shifts[0] for lane in present if (lane + shifts[0]) % width)
-            fault = f"a lane accesses byte {at}, which is not a multiple of {width}"
-            keys.append(tally.add(Case(None, bind, warp, 1, fault)))
-        return keys
-
-    def _inside(self, offsets: list[int]) -> bool:
-        """Whether the offsets, where they are known in full, lie in the array: others never happen."""
+    def _last(self) -> int | None:
+        """The last offset in the array at which an access fits, None if it is not known: others never happen."""
         size = size_of(self.site.buffer.ctype)
-        if self.site.buffer.dynamic or not size or self.split.unit or not offsets:
-            return True
-        return min(offsets) >= 0 and max(offsets) <= size - self.rule.bytes_per_lane
+        if self.site.buffer.dynamic or not size or self.split.unit:
+            return None
+        return size - self.rule.bytes_per_lane
 
     def _bind(self, values: Mapping[str, int]) -> dict[str, int]:
         bind = dict(self.site.binds)
@@ -337,8 +266,7 @@ class _Judgement:
         return [n for n in dict.fromkeys(names) if n not in ("lane", "warp") and n not in self.site.ranges]
 
     def _finished(self, tally: Tally, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
-        tally = tally if tally.samples else self.outside
-        cases = tally.cases(when or {})
+        cases = tally.cases(self._bind, when or {})
         involved = expr.symbols_of(*self.split.lanes, *self.terms)
         guessed = [name for name in involved if name.startswith(UNIFORM)]
         if len(cases) > 1 and guessed:
@@ -370,10 +298,6 @@ def _banks_apart(case: Case) -> bool:
         if any(sum(len(lanes) for lanes in words.values()) > 1 for words in group.banks.values()):
             return False
     return True
-
-
-def _column(value: expr.Lanes, warps: int) -> list[expr.Value]:
-    return value if isinstance(value, list) else [value] * (WARP_LANES * warps)
 
 
 def _short(text: str) -> str:

@@ -6,11 +6,12 @@ of `132*threadIdx.x + 4*(row + j)` only `132*threadIdx.x` matters, and one count
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from math import gcd
 
 from bankcheck import expr
-from bankcheck.expr import Const, Node, Op, Symbol
+from bankcheck.expr import Const, Node, Op, Symbol, post_order
 from bankcheck.launch import Block
 from bankcheck.lint.memory import LANES
 
@@ -168,3 +169,20 @@ def content(node: Node | None) -> int:
             value = node.args[1].value
             return value & -value
     return 1
+
+
+class Numbering:
+    """Gives trees that are written alike the same number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._numbered: dict[int, tuple[Node, int]] = {}
+
+    def __call__(self, tree: Node) -> int:
+        """The number of a tree."""
+        for node in post_order(tree) if id(tree) not in self._numbered else ():
+            about: Hashable = node
+            if isinstance(node, Op):  # its arguments by their numbers: comparing trees would walk them again
+                about = (node.name, node.ctype, *[self._numbered[id(arg)][1] for arg in node.args])
+            self._numbered[id(node)] = node, self._numbers.setdefault(about, len(self._numbers))
+        return self._numbered[id(tree)][1]
