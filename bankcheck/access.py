@@ -48,6 +48,8 @@ class Access:
     space: str
     base_align_bytes: int
     assumptions: tuple[str, ...]
+    unused_lets: frozenset[str]
+    """Names that were given values and do not occur."""
 
     @property
     def instruction(self) -> str:
@@ -94,7 +96,7 @@ def read_access(text: str, options: Options) -> Access:
     where = read_integer(options.where, scope) if options.where is not None else Const(1)
     if 0 < 8 * rule.matrices < WARP_LANES:  # the other lanes of ldmatrix.x1 and .x2 may point anywhere
         where = expr.binary("&&", expr.binary("<", Symbol("lane"), Const(8 * rule.matrices)), where)
-    assumptions = list(dict.fromkeys(scope.assumptions))
+    assumptions = list(scope.assumptions.values())
     used = expr.symbols_of(offset, where)
     if options.block is None and used.keys() & {"lane"} != used.keys() & set(LANE_NAMES):
         assumptions.append(f"blocks of {block} threads (--block not given)")
@@ -102,9 +104,10 @@ def read_access(text: str, options: Options) -> Access:
     note = arch_note(options.arch)
     if note:
         assumptions.append(note)
+    unused = frozenset(name for name, _ in options.lets if name not in scope.variables)
     return Access(text, rule, nbytes, place.array, element, place.offset_bytes, offset, where, block, swizzle,
                   {name: values for name, values in scope.ranges.items() if name in used},
-                  options.space, align, tuple(assumptions))  # fmt: skip
+                  options.space, align, tuple(assumptions), unused)  # fmt: skip
 
 
 def _assigned(target: Tree, op: str | None, lowering: Lowering) -> tuple[Tree, str]:

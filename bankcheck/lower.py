@@ -48,6 +48,9 @@ class Scope(Protocol):
     def call(self, name: str, args: list[Entity], span: Span) -> Entity | None:
         """The value of a call, or None for an unknown function."""
 
+    def loaded(self, place: Place, text: str, span: Span) -> Node:
+        """The integer found in memory, written as `text`."""
+
 
 _NUMBER_SUFFIX = "uUlLzZ"
 _UNARY = {"-": "neg", "~": "~", "!": "!"}
@@ -74,8 +77,9 @@ class Lowering:
         if isinstance(entity, Place):
             if isinstance(entity.ctype, ArrayType):
                 raise self.error(f"'{self.snippet.source(node)}' is an array, not an integer", node)
-            ctype = entity.ctype if isinstance(entity.ctype, CInt) else expr.INT
-            return Unknown(f"the value depends on data in '{entity.array.name}'", self.snippet.span(node), ctype)
+            while node.type == "parenthesized_expression":
+                node = _parts(node)[0]
+            return self.scope.loaded(entity, " ".join(self.snippet.source(node).split()), self.snippet.span(node))
         if isinstance(entity, Address):
             raise self.error(f"'{self.snippet.source(node)}' is an address, not an integer", node)
         return entity
@@ -165,15 +169,15 @@ class Lowering:
 
     def _conditional_expression(self, node: Tree, pointer: bool) -> Entity:
         condition = self.integer(_field(node, "condition"))
-        sides = [self.entity(_field(node, side), pointer=pointer) for side in ("consequence", "alternative")]
-        yes, no = sides
+        yes_node, no_node = _field(node, "consequence"), _field(node, "alternative")
+        yes, no = self.entity(yes_node, pointer=pointer), self.entity(no_node, pointer=pointer)
         if isinstance(yes, Place | Address) and isinstance(no, Place | Address):
             one, other = (side.place if isinstance(side, Address) else side for side in (yes, no))
             if one.array != other.array or one.ctype != other.ctype:
                 raise self.error("the branches are in different arrays", node)
             place = replace(one, offset_bytes=expr.select(condition, one.offset_bytes, other.offset_bytes))
             return Address(place) if isinstance(yes, Address) else place
-        yes, no = self.as_integer(yes, node), self.as_integer(no, node)
+        yes, no = self.as_integer(yes, yes_node), self.as_integer(no, no_node)
         return expr.select(condition, yes, no, self.snippet.span(node))
 
     def _unary_expression(self, node: Tree, pointer: bool) -> Entity:
@@ -185,20 +189,21 @@ class Lowering:
 
     def _binary_expression(self, node: Tree, pointer: bool) -> Entity:
         name, span = _operator(node), self.snippet.span(node)
-        left = self.entity(_field(node, "left"), pointer=pointer and name in ("+", "-"))
-        right = self.entity(_field(node, "right"))
+        left_node, right_node = _field(node, "left"), _field(node, "right")
+        left = self.entity(left_node, pointer=pointer and name in ("+", "-"))
+        right = self.entity(right_node)
         if name == "+" and is_pointer(right) and not is_pointer(left):
-            left, right = right, left
+            left, right, right_node = right, left, left_node
         if is_pointer(left) and name in ("+", "-"):
             if is_pointer(right):
                 raise self.error("the difference of two addresses is not analysed", node)
-            steps = self.as_integer(right, node)
+            steps = self.as_integer(right, right_node)
             if name == "-":
                 steps = expr.unary("neg", expr.cast(steps, expr.LONG), span)
             return Address(moved(decayed(left), steps))
         if name not in expr.BINARY:
             raise self.error(f"the operator '{name}' is not understood here", node)
-        return expr.binary(name, self.as_integer(left, node), self.as_integer(right, node), span)
+        return expr.binary(name, self.as_integer(left, left_node), self.as_integer(right, right_node), span)
 
     def _assignment_expression(self, node: Tree, pointer: bool) -> Entity:
         raise self.error("an assignment inside an expression is not analysed", node)
@@ -320,7 +325,7 @@ class Lowering:
         return result
 
     def _intrinsic(self, name: str, args: list[Entity], node: Tree) -> Entity | None:
-        integers = [self.as_integer(arg, node) for arg in args]
+        integers = [self.as_integer(*pair) for pair in zip(args, _parts(_field(node, "arguments")), strict=True)]
         name, span = name.removeprefix("std::").removeprefix("::"), self.snippet.span(node)
         if name in ("min", "max", "umin", "umax") and len(args) == 2:
             return expr.binary(name.removeprefix("u"), integers[0], integers[1], span)

@@ -10,6 +10,8 @@ from bankcheck.layout import TMA_SWIZZLES, Swizzle
 
 MAX_DIMENSION = 1 << 24
 
+SwizzleLike = Swizzle | tuple[int, int, int]
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -37,8 +39,8 @@ def options_from(
     shape: tuple[int, ...] | None = None,
     dtype: str | None = None,
     pad: int | tuple[int, ...] = (),
-    swizzle: Swizzle | tuple[int, int, int] | str | None = None,
-    swizzle_bytes: tuple[int, int, int] | None = None,
+    swizzle: SwizzleLike | str | None = None,
+    swizzle_bytes: SwizzleLike | None = None,
     tma: str | None = None,
     block: tuple[int, ...] | None = None,
     op: str | None = None,
@@ -49,34 +51,20 @@ def options_from(
     arch: str = "sm_90",
 ) -> Options:
     """Options from plain Python values. Raises `BankcheckError` for values that make no sense."""
-    if sum(given is not None for given in (swizzle, swizzle_bytes, tma)) > 1:
-        raise BankcheckError("choose one of --swizzle, --swizzle-bytes and --tma")
+    mapped, unit = chosen_swizzle(swizzle, swizzle_bytes, tma)
     if space not in ("shared", "global"):
         raise BankcheckError(f"'{space[:40]}' is not a memory space: shared or global")
     if vec not in (1, 2, 4, 8, 16):
         raise BankcheckError(f"--vec takes 1, 2, 4, 8 or 16 elements, not {vec}")
     if shape is not None and (not shape or any(not 0 < n <= MAX_DIMENSION for n in shape)):
         raise BankcheckError(f"--shape takes dimensions from 1 to {MAX_DIMENSION}")
-    mapped, unit = None, "element"
-    if isinstance(swizzle, Swizzle):
-        mapped = swizzle
-    elif isinstance(swizzle, tuple):
-        mapped = Swizzle(*swizzle)
-    elif swizzle not in (None, "xor"):
-        raise BankcheckError(f"--swizzle takes B,M,S or xor, not '{swizzle}'")
-    if swizzle_bytes is not None:
-        mapped, unit = Swizzle(*swizzle_bytes), "byte"
-    if tma is not None:
-        if tma not in TMA_SWIZZLES:
-            raise BankcheckError(f"'{tma[:40]}' is not a TMA swizzle mode: {', '.join(TMA_SWIZZLES)}")
-        mapped, unit = TMA_SWIZZLES[tma], "byte"
     return Options(
         shape=shape,
         dtype=dtype,
         pad=(pad,) if isinstance(pad, int) else tuple(pad),
         swizzle=mapped,
         swizzle_unit=unit,
-        swizzle_xor=swizzle == "xor",
+        swizzle_xor=unit == "xor",
         block=None if block is None else Block(*block),
         op=op,
         vec=vec,
@@ -85,3 +73,24 @@ def options_from(
         space=space,
         arch=arch,
     )
+
+
+def chosen_swizzle(
+    on_elements: SwizzleLike | str | None, on_bytes: SwizzleLike | None, tma: str | None
+) -> tuple[Swizzle | None, str]:
+    """The one swizzle that was given, or None, and what it works on: "element", "byte", or "xor" for column ^ row.
+
+    Raises `BankcheckError` if two are given or one makes no sense.
+    """
+    if sum(given is not None for given in (on_elements, on_bytes, tma)) > 1:
+        raise BankcheckError("choose one of --swizzle, --swizzle-bytes and --tma")
+    if tma is not None:
+        if tma not in TMA_SWIZZLES:
+            raise BankcheckError(f"'{tma[:40]}' is not a TMA swizzle mode: {', '.join(TMA_SWIZZLES)}")
+        return TMA_SWIZZLES[tma], "byte"
+    given, unit = (on_elements, "element") if on_bytes is None else (on_bytes, "byte")
+    if given == "xor":
+        return None, "xor"
+    if isinstance(given, str):
+        raise BankcheckError(f"--swizzle takes B,M,S or xor, not '{given[:40]}'")
+    return Swizzle(*given) if isinstance(given, tuple) else given, unit

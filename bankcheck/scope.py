@@ -9,8 +9,8 @@ from bankcheck import expr
 from bankcheck.ctype import ArrayType, Type, name_of, size_of
 from bankcheck.declare import declarations, struct_type
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import CInt, Const, Node, Span, Symbol
-from bankcheck.launch import Block, builtin_variable
+from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
+from bankcheck.launch import LANE_NAMES, Block, builtin_variable
 from bankcheck.layout import check_column_xor
 from bankcheck.lower import Lowering
 from bankcheck.options import Options
@@ -30,7 +30,8 @@ class AccessScope:
         self.variables: dict[str, Entity] = {}
         self.structs: dict[str, Type] = {}
         self.ranges: dict[str, range] = {}
-        self.assumptions: list[str] = []
+        self.assumptions: dict[str, str] = {}
+        """What is taken for granted about arrays, by their names."""
         self._lets = dict(options.lets)
         self._reading: list[str] = []
 
@@ -76,7 +77,7 @@ class AccessScope:
                                                 ("--dtype", self.options.dtype)) if not given]  # fmt: skip
         ctype = types.array(element, shape, padding(self.options.pad, shape))
         if missing:
-            self.assumptions.append(
+            self.assumptions[name] = (
                 f"{name} is {name_of(types.array(element, shape))} ({', '.join(missing)} not given)"
             )
         array = Array(name, ctype, types.align_of(element), self.options.shape is None, self._xor(shape))
@@ -101,6 +102,15 @@ class AccessScope:
     def call(self, name: str, args: list[Entity], span: Span) -> Entity | None:
         """No functions but the intrinsics."""
         return None
+
+    def loaded(self, place: Place, text: str, span: Span) -> Node:
+        """One unknown for all lanes where they read the same address, as in `a[blockIdx.x]`; else Unknown."""
+        name = place.array.name
+        ctype = place.ctype if isinstance(place.ctype, CInt) else expr.INT
+        if expr.symbols_of(place.offset_bytes).keys() & set(LANE_NAMES):
+            return Unknown(f"the value depends on data in '{name}'", span, ctype)
+        self.assumptions[name] = f"{name} is in memory that all lanes share, not an array of each thread's own"
+        return Symbol(text, ctype)
 
     def declare(self, statement: Tree, lowering: Lowering) -> None:
         """Take in a declaration that stands in front of the expression."""

@@ -9,6 +9,7 @@ import click
 from bankcheck.access import read_access
 from bankcheck.analysis import Analysis, analyze_access
 from bankcheck.commands.common import FORMAT, access_options, read_options
+from bankcheck.errors import BankcheckError
 from bankcheck.fixes import Fix, propose
 
 
@@ -32,9 +33,12 @@ def command(
     blockDim, blockIdx; any other name is an unknown that all lanes share.
     """
     options = read_options(**access)
+    accesses = [read_access(expression, options) for expression in expressions]
+    for name in sorted(frozenset.intersection(*(read.unused_lets for read in accesses))):
+        raise BankcheckError(f"--let {name}: {name} does not occur in what is analysed")
     results = []
-    for expression in expressions:
-        analysis = analyze_access(read_access(expression, options))
+    for read in accesses:
+        analysis = analyze_access(read)
         results.append((analysis, propose(analysis, options)))
     if output == "json":
         from bankcheck.report.analysis_json import to_json

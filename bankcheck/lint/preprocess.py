@@ -17,7 +17,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Node, Span
 from bankcheck.lint.glance import Include
 from bankcheck.lower import Lowering
-from bankcheck.places import Array, Entity
+from bankcheck.places import Array, Entity, Place
 from bankcheck.syntax import Snippet
 
 MAX_EXPANSION = 50_000
@@ -301,6 +301,9 @@ class _Zero:
         return Const(0)
 
     def call(self, name: str, args: list[Entity], span: Span) -> Entity | None:
+        return Const(0)
+
+    def loaded(self, place: Place, text: str, span: Span) -> Node:
         return Const(0)
 
 

@@ -115,6 +115,9 @@ class Reader(TypeReader):
             return Unknown("an address is used as a number", self.snippet.span(node))
         return entity
 
+    def loaded(self, place: Place, text: str, span: Span) -> Node:
+        return self.state.read(place, span, text)
+
     def _identifier(self, node: Tree, pointer: bool) -> Entity:
         self.state.seen.add(node.start_byte)
         found = self.variable(self.snippet.source(node), (node.start_byte, node.end_byte))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Evaluator, Node, Span, Symbol, Undefined, symbols_of
 from bankcheck.lower import Lowering
-from bankcheck.places import Entity
+from bankcheck.places import Entity, Place
 from bankcheck.syntax import Snippet
 
 _LANE_NAMES = ("lane", "lane_id", "laneid", "laneId")
@@ -73,3 +73,6 @@ class _LaneScope:
 
     def call(self, name: str, args: list[Entity], span: Span) -> None:
         return None
+
+    def loaded(self, place: Place, text: str, span: Span) -> Node:
+        raise BankcheckError("an index read from memory is not known", self._text, span)

@@ -21,7 +21,8 @@ from bankcheck.hardware import arch_note, rule_for
 from bankcheck.matrix.fragment import RowDetail, row_detail
 from bankcheck.matrix.lanes import Place, Request, find_requests
 from bankcheck.matrix.swizzlefacts import SwizzleFacts, cute_layout, keeps_segments, row_swizzles, swizzle_facts
-from bankcheck.matrix.tile import BANK_GROUPS, SEGMENT_BYTES, SwizzleLike, Tile, byte_swizzle, period, plain_tile
+from bankcheck.matrix.tile import BANK_GROUPS, SEGMENT_BYTES, Tile, byte_swizzle, period, plain_tile
+from bankcheck.options import SwizzleLike
 
 MAX_SHARED_BYTES = 227 * 1024
 """The most shared memory any block can have (CUDA C++ Programming Guide, compute capability 9.0 and 10.0)."""

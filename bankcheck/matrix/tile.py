@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from bankcheck.ctype import size_of, type_named
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import ROW_BYTES
-from bankcheck.layout import TMA_SWIZZLES, Swizzle
+from bankcheck.layout import Swizzle
+from bankcheck.options import SwizzleLike, chosen_swizzle
 
 SEGMENT_BYTES = 16
 """What one lane's address points at: one row of an 8x8 matrix of 16-bit units (PTX ISA, ldmatrix)."""
 BANK_GROUPS = ROW_BYTES // SEGMENT_BYTES
 MAX_BYTES = 1 << 30
-
-SwizzleLike = Swizzle | tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,31 +117,21 @@ def plain_tile(rows: int, cols: int, dtype: str, pitch_bytes: int | None, base_b
 def byte_swizzle(
     tile: Tile, on_elements: SwizzleLike | None, on_bytes: SwizzleLike | None, tma: str | None
 ) -> Swizzle | None:
-    """The one swizzle that was given, on byte offsets."""
-    if sum(given is not None for given in (on_elements, on_bytes, tma)) > 1:
-        raise BankcheckError("give one of --swizzle, --swizzle-bytes and --tma")
+    """The one swizzle that was given, on byte offsets.
+
+    A TMA mode needs rows of exactly its width on an aligned tile, as they were measured.
+    """
+    swizzle, unit = chosen_swizzle(on_elements, on_bytes, tma)
+    if swizzle is None or unit == "element":
+        return swizzle and swizzle.scaled(tile.element_bytes)
     if tma is not None:
-        return _tma_swizzle(tile, tma)
-    if on_bytes is not None:
-        return on_bytes if isinstance(on_bytes, Swizzle) else Swizzle(*on_bytes)
-    if on_elements is None:
-        return None
-    given = on_elements if isinstance(on_elements, Swizzle) else Swizzle(*on_elements)
-    return given.scaled(tile.element_bytes)
-
-
-def _tma_swizzle(tile: Tile, mode: str) -> Swizzle:
-    """A TMA mode; the measurements cover rows of exactly the mode's width on an aligned tile."""
-    swizzle = TMA_SWIZZLES.get(mode)
-    if swizzle is None:
-        raise BankcheckError(f"'{mode[:40]}' is not a TMA swizzle: 32B, 64B or 128B")
-    width = int(mode.removesuffix("B"))
-    if tile.pitch_bytes != width:
-        raise BankcheckError(
-            f"TMA's {mode} swizzle has rows of exactly {width} bytes, this tile's have {tile.pitch_bytes}"
-        )
-    if tile.base_bytes % period(swizzle):
-        raise BankcheckError(f"TMA's {mode} swizzle needs a tile at a multiple of {period(swizzle)} bytes")
+        width = int(tma.removesuffix("B"))
+        if tile.pitch_bytes != width:
+            raise BankcheckError(
+                f"TMA's {tma} swizzle has rows of exactly {width} bytes, this tile's have {tile.pitch_bytes}"
+            )
+        if tile.base_bytes % period(swizzle):
+            raise BankcheckError(f"TMA's {tma} swizzle needs a tile at a multiple of {period(swizzle)} bytes")
     return swizzle
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,9 +39,47 @@ def committed(directory: Path) -> Path:
     return directory
 
 
-@pytest.mark.skipif(find_spec("pre_commit") is None, reason="pre-commit is not installed (pip install bankcheck[dev])")
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-@pytest.mark.skipif(not (ROOT / PACKAGE[0]).exists(), reason="these tests are not in a checkout of the repository")
+pytestmark = [
+    pytest.mark.skipif(find_spec("pre_commit") is None, reason="pre-commit is not installed (bankcheck[dev])"),
+    pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed"),
+    pytest.mark.skipif(not (ROOT / PACKAGE[0]).exists(), reason="these tests are not in a checkout of the repository"),
+]
+
+
+def test_the_snippet_of_the_readme_works_as_pasted(tmp_path: Path) -> None:
+    snippet = re.search(
+        r"```yaml\n(# \.pre-commit-config\.yaml\n.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S
+    )
+    assert snippet is not None
+    user, programs = tmp_path / "user", tmp_path / "programs"
+    user.mkdir()
+    programs.mkdir()
+    installed = programs / "bankcheck"
+    installed.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m bankcheck "$@"\n', encoding="utf-8"
+    )
+    installed.chmod(0o755)
+    (user / ".pre-commit-config.yaml").write_text(snippet[1], encoding="utf-8")
+    (user / "good.cuh").write_text(example("BC101_good.cu"), encoding="utf-8")
+    committed(user)
+
+    def commit(message: str) -> subprocess.CompletedProcess[str]:
+        git(user, "add", "--all")
+        who = ("-c", "user.name=tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false")
+        environment = clean(tmp_path) | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+        command = ["git", *who, "commit", "--message", message]
+        return subprocess.run(command, cwd=user, env=environment, capture_output=True, text=True, timeout=120)
+
+    install = [sys.executable, "-m", "pre_commit", "install"]
+    subprocess.run(install, cwd=user, env=clean(tmp_path), check=True, capture_output=True, timeout=120)
+    (user / "bad.cu").write_text(example("BC101_bad.cu"), encoding="utf-8")
+    refused = commit("A conflict")
+    assert refused.returncode == 1 and "bad.cu:6:" in refused.stderr and "BC101" in refused.stderr, refused.stderr
+    (user / "bad.cu").write_text(example("BC101_good.cu"), encoding="utf-8")
+    accepted = commit("No conflict")
+    assert accepted.returncode == 0, accepted.stderr
+
+
 def test_the_hook_works_in_a_fresh_repository(tmp_path: Path) -> None:
     hook, user = tmp_path / "hook", tmp_path / "user"
     hook.mkdir()
