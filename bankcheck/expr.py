@@ -225,6 +225,8 @@ _PLAIN: dict[str, Callable[..., int]] = {
 _FOR_NATURALS = {"/": operator.floordiv, "%": operator.mod, "<<": operator.lshift, ">>": operator.rshift}
 """The others, where the left side is not negative and the right side is positive."""
 _INTEGERS = frozenset([int, bool])
+_LENIENT = frozenset(["==", "!=", "!"])
+"""The operations that Python has for all values, also for `Undefined`."""
 _CHOOSING = frozenset(["&&", "||", "?:"])
 """The operations that do not look at all their arguments."""
 
@@ -238,12 +240,14 @@ class Arithmetic:
 
     def each(self, op: Op, columns: Sequence[Sequence[Value]]) -> list[Value]:
         """The operation lane by lane: a column holds one argument's values in all lanes."""
-        if all(_INTEGERS.issuperset(map(type, column)) for column in columns):
+        try:
             plain = _PLAIN.get(op.name) or self._for_naturals(op, columns)
-            if plain is not None:
+            if plain is not None and (op.name not in _LENIENT or self._are_integers(columns)):
                 values = list(map(plain, *columns))
                 inside = op.ctype.low <= min(values) and max(values) <= op.ctype.high
                 return values if inside else list(map(op.ctype.wrap, values))
+        except TypeError:  # some lane has no value
+            pass
         return [self.lane(op, *args) for args in zip(*columns, strict=True)]
 
     def lane(self, op: Op, *args: Value) -> Value:
@@ -252,6 +256,9 @@ class Arithmetic:
             if type(arg) is Undefined:
                 return arg
         return self.one(op, *args)
+
+    def _are_integers(self, columns: Sequence[Sequence[Value]]) -> bool:
+        return all(_INTEGERS.issuperset(map(type, column)) for column in columns)
 
     def _for_naturals(self, op: Op, columns: Sequence[Sequence[int]]) -> Callable[..., int] | None:
         left, right = columns

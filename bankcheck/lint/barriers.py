@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from bankcheck import expr
 from bankcheck.expr import Evaluator, Node
+from bankcheck.hardware import WARP_LANES
 from bankcheck.launch import Block
 from bankcheck.lint.conflicts import finding
 from bankcheck.lint.facts import Execution, Facts
@@ -124,19 +125,15 @@ def _threads(site: Site, block: Block) -> _Touched | None:
     if names - site.ranges.keys():
         return None
     values = {name: site.ranges[name].low for name in names}
-    result: _Touched = []
-    for warp in range(block.warps):
-        active = _active(site.guard, block, warp, values)
-        if active is None:
-            return None
-        offsets = Evaluator({**block.lanes(warp), **values})(site.offset)
-        column = offsets if isinstance(offsets, list) else [offsets] * 32
-        for lane, (on, offset) in enumerate(zip(active, column, strict=True)):
-            if on:
-                if not isinstance(offset, int):
-                    return None
-                result.append((warp * 32 + lane, offset))
-    return result
+    evaluate, threads = Evaluator({**block.all_lanes(), **values}), block.warps * WARP_LANES
+    active, offsets = (
+        value if isinstance(value, list) else [value] * threads
+        for value in map(evaluate, (conjunction(site.guard), site.offset))
+    )
+    if not all(isinstance(value, int) for value in active):
+        return None
+    touched = [(tid, offsets[tid]) for tid in range(block.threads) if active[tid]]
+    return touched if all(isinstance(offset, int) for _, offset in touched) else None
 
 
 def _race(facts: Facts, execution: Execution, write: Verdict, read: Verdict, threads: tuple[int, int]) -> Finding:
