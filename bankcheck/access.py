@@ -85,7 +85,7 @@ def read_access(text: str, options: Options) -> Access:
     op = options.op or "load"
     if target.type == "assignment_expression":
         target, op = _assigned(target, options.op, lowering)
-    place = _accessed(lowering, target, op)
+    place = accessed_place(lowering, target, op)
     element = types.shape_of(place.array.ctype)[1]
 
     nbytes = size_of(place.ctype) * options.vec
@@ -121,7 +121,7 @@ def _assigned(target: Tree, op: str | None, lowering: Lowering) -> tuple[Tree, s
     return left, op or "store"
 
 
-def _accessed(lowering: Lowering, target: Tree, op: str) -> Place:
+def accessed_place(lowering: Lowering, target: Tree, op: str) -> Place:
     if op.startswith(("ldmatrix", "stmatrix")):  # these take the address of a row of 16 bytes
         entity = lowering.entity(target, pointer=True)
         place = entity if isinstance(entity, Place) and not isinstance(entity.ctype, ArrayType) else None

@@ -103,17 +103,19 @@ def count_wavefronts(instruction: str | Rule, addresses: Addresses) -> Traffic:
     rule = instruction if isinstance(instruction, Rule) else rule_for(instruction)
     if not 1 <= len(addresses) <= WARP_LANES:
         raise BankcheckError(f"a warp has {WARP_LANES} lanes, not {len(addresses)} addresses")
-    width = rule.bytes_per_lane
     words = _first_words(rule, addresses)
     merged = bool(rule.merged_groups) and _pair_condition(words)
     total, ways = _serve(words, rule.merged_groups if merged else rule.groups, rule)
     if rule.loop:
         return Traffic(rule, tuple(addresses), None, None, ways, merged)
     wavefronts = total * rule.multiplier
-    active = len(words) - words.count(None)
-    least = rule.matrices or -(active * width // -ROW_BYTES) * rule.multiplier
-    ideal = min(wavefronts, least)
+    ideal = min(wavefronts, least_wavefronts(rule, len(words) - words.count(None)))
     return Traffic(rule, tuple(addresses), wavefronts, ideal, ways, merged)
+
+
+def least_wavefronts(rule: Rule, active: int) -> int:
+    """The wavefronts that move the bytes of `active` lanes at 128 a wavefront; for matrices, their number."""
+    return rule.matrices or -(active * rule.bytes_per_lane // -ROW_BYTES) * rule.multiplier
 
 
 def _first_words(rule: Rule, addresses: Addresses) -> list[int | None]:

@@ -22,6 +22,7 @@ COMMANDS = {
     "explain": "bankcheck.commands.explain",
     "verify": "bankcheck.commands.verify",
     "profile": "bankcheck.commands.profile",
+    "solve": "bankcheck.commands.solve",
 }
 """Each command's module; it is imported only when the command is used, and holds it as `command`."""
 

@@ -92,7 +92,7 @@ def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
             text = item.text if item.text is not None else read_text(item.path)
         except (BankcheckError, OSError):
             continue
-        if "__global__" in text and may_use_shared(text, config.defines, _include_for(item, config)):
+        if "__global__" in text and may_use_shared(text, config.defines, include_for(item, config)):
             for name in _KERNEL.findall(text):
                 defined.setdefault(name, set()).add(number)
         if "<<<" in text:
@@ -105,7 +105,7 @@ def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...]) ->
     path = item.path if item.text is not None else shown(Path(item.path), config)
     try:
         text = item.text if item.text is not None else read_text(item.path)
-        include = _include_for(item, config)
+        include = include_for(item, config)
         if (
             "BC501" not in config.codes
             and "bankcheck:" not in text
@@ -142,12 +142,12 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
         from bankcheck.lint.source import Source
 
         path = shown(Path(item.path), config)
-        return find_launches(read_program(Source(path, text, config.defines, _include_for(item, config))))
+        return find_launches(read_program(Source(path, text, config.defines, include_for(item, config))))
     except Exception:  # the file's own check reports what is wrong with it
         return ()
 
 
-def _include_for(item: Input, config: Config) -> Include | None:
+def include_for(item: Input, config: Config) -> Include | None:
     """Finds headers named with quotes, near the file and inside the project; only their macros are used."""
     if item.text is not None and item.path == "-":
         return None
