@@ -246,7 +246,7 @@ class Arithmetic:
                 values = list(map(plain, *columns))
                 inside = op.ctype.low <= min(values) and max(values) <= op.ctype.high
                 return values if inside else list(map(op.ctype.wrap, values))
-        except TypeError:  # some lane has no value
+        except (TypeError, AttributeError):  # some lane has no value
             pass
         return [self.lane(op, *args) for args in zip(*columns, strict=True)]
 
