@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import shutil
 import sys
@@ -12,10 +14,11 @@ import click
 from bankcheck import __version__
 from bankcheck.compiled import report
 from bankcheck.compiled.files import profile_file
-from bankcheck.compiled.inputs import Build
+from bankcheck.compiled.inputs import SOURCE_SUFFIXES, Build
 from bankcheck.compiled.launch import Options
-from bankcheck.compiled.limits import changes, diff_text, excess_grew, parse_check
+from bankcheck.compiled.limits import parse_check
 from bankcheck.compiled.results import KernelProfile
+from bankcheck.errors import BankcheckError
 
 _FORMATS = ("text", "json", "github", "sarif")
 
@@ -26,7 +29,7 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option("--block", default="", metavar="32,8", help="Threads of a block.")
 @click.option("--grid", default="", metavar="X,Y", help="Blocks of the grid.")
 @click.option("--arg", "arguments", multiple=True, metavar="n=1024", help="A parameter by name or position: 2=1024.")
-@click.option("--smem", default=0, type=click.IntRange(0, 1 << 20), metavar="BYTES", help="Dynamic shared memory.")
+@click.option("--smem", default=0, type=click.IntRange(0, 1 << 30), metavar="BYTES", help="Dynamic shared memory.")
 @click.option("--arch", default="", metavar="sm_90", help="Architecture to compile for, or to take from a fat binary.")
 @click.option("--blocks", default=0, type=click.IntRange(0, 65_536), help="Blocks to run where blockIdx matters.")
 @click.option(
@@ -51,16 +54,21 @@ def command(
     FILE is a cubin, a fat binary or executable, PTX, or CUDA source.
     """
     limits = [parse_check(text) for text in checks]
+    if old is not None and form not in ("text", "json"):
+        raise BankcheckError(f"--diff prints text or json, not {form}")
     options = Options(block, grid, arguments, smem)
     build = Build(arch, kernel, nvcc, (), not no_cache)
     profiles = profile_file(file, build, options, blocks)
     status = 0
     if old is not None:
-        found = changes(profile_file(old, build, options, blocks), profiles)
-        click.echo(diff_text(found))
-        status = int(excess_grew(found))
+        from bankcheck.compiled import diff  # difflib is not small
+
+        before = profile_file(old, build, options, blocks)
+        found = diff.compare(before, profiles, _sources(before, old), _sources(profiles, file))
+        click.echo(json.dumps(diff.document(found), indent=1) if form == "json" else diff.text(found))
+        status = int(diff.excess_grew(found))
     else:
-        click.echo(_shown(profiles, form, sass))
+        click.echo(_shown(profiles, file, form, sass))
     for limit in limits:
         for item in profiles:
             if message := limit.judge(item, allow_unknown):
@@ -69,25 +77,27 @@ def command(
     return status
 
 
-def _shown(profiles: list[KernelProfile], form: str, sass: bool) -> str:
+def _shown(profiles: list[KernelProfile], file: str, form: str, sass: bool) -> str:
     if form == "json":
         return report.document(profiles)
-    if form == "github":
-        return report.github(profiles)
-    if form == "sarif":
-        return report.sarif(profiles, __version__)
+    if form in ("github", "sarif"):
+        from bankcheck.compiled import findings
+
+        root = Path.cwd()
+        return findings.github(profiles, root) if form == "github" else findings.sarif(profiles, __version__, root)
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 160
-    return report.text(profiles, _sources(profiles), sass=sass, color=color, width=width)
+    return report.text(profiles, _sources(profiles, file), sass=sass, color=color, width=width)
 
 
-def _sources(profiles: list[KernelProfile]) -> dict[str, list[str]]:
-    """The source files that the profiles name, where they can be read."""
+def _sources(profiles: list[KernelProfile], built: str) -> dict[str, list[str]]:
+    """The source files that the profiles name, where they can be read and were not changed after `built` was made."""
+    limit = math.inf if Path(built).suffix in SOURCE_SUFFIXES else Path(built).stat().st_mtime
     found: dict[str, list[str]] = {}
     for name in {row.source_file for item in profiles for row in item.instructions if row.source_file}:
         path = Path(name)
         try:
-            if path.is_file() and path.stat().st_size < 16 << 20:
+            if path.is_file() and path.stat().st_size < 16 << 20 and path.stat().st_mtime <= limit:
                 found[name] = path.read_text(errors="replace").splitlines()
         except OSError:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bankcheck.compiled.sass import Instruction, Operand, words
 from bankcheck.hardware import RULES, Rule
@@ -32,6 +32,8 @@ class Access:
     loads: bool
     problem: str = ""
     note: str = ""
+    copying: Operand | None = None
+    """LDGSTS: the predicate of the lanes that copy; the others write zeros. None: all copy."""
 
 
 def access_of(instruction: Instruction) -> Access | None:
@@ -49,11 +51,10 @@ def access_of(instruction: Instruction) -> Access | None:
         return Access(space, width, None, None, None, loads, f"the address of {instruction.text} was not understood")
     if instruction.opcode == "LDGSTS":
         source = addresses[1] if len(addresses) > 1 else None
-        rule, problem = _async_rule(instruction, width)
-        return Access(SHARED, width, rule, addresses[0], source, False, problem)
+        copying = next((operand for operand in instruction.operands if operand.kind == "predicate"), None)
+        problem = "" if source and width in (4, 8, 16) else f"no hardware rule for {instruction.name}"
+        return Access(SHARED, width, None, addresses[0], source, False, problem, copying=copying)
     rule, problem, note = None, "", ""
-    if instruction.opcode in ("RED", "REDG", "ATOMG"):
-        note = "sectors of global atomics are counted like those of stores: not measured"
     if space in (SHARED, GENERIC):
         rule, problem, note = _shared_rule(instruction, space, width)
     return Access(space, width, rule, addresses[0], None, loads, problem, note)
@@ -68,11 +69,6 @@ def _width(instruction: Instruction) -> int:
     return 16 if instruction.opcode in ("LDSM", "STSM") else 4
 
 
-def _async_rule(instruction: Instruction, width: int) -> tuple[Rule | None, str]:
-    name = "cp.async.cg.16" if "BYPASS" in instruction.modifiers and width == 16 else f"cp.async.ca.{width}"
-    return RULES.get(name), "" if name in RULES else f"no hardware rule for {instruction.name}"
-
-
 def _shared_rule(instruction: Instruction, space: str, width: int) -> tuple[Rule | None, str, str]:
     """(rule, why there is none, assumption)."""
     opcode, modifiers = instruction.opcode, instruction.modifiers
@@ -85,7 +81,9 @@ def _shared_rule(instruction: Instruction, space: str, width: int) -> tuple[Rule
             trans = ".trans" if "MT88" in modifiers else ""
             name = f"{'ldmatrix' if opcode == 'LDSM' else 'stmatrix'}.x{count}{trans}"
     else:
-        name, note = _atomic_name(modifiers)
+        if "POPC" in modifiers:
+            return _AGGREGATED, "", ""
+        name = _atomic_name(modifiers)
         if "CAST" in modifiers:
             return None, "a compare-and-swap loop: its cost depends on data and contention", ""
         if space == GENERIC and name:
@@ -94,18 +92,19 @@ def _shared_rule(instruction: Instruction, space: str, width: int) -> tuple[Rule
     return rule, "" if rule else f"no hardware rule for {instruction.name}", note
 
 
-def _atomic_name(modifiers: tuple[str, ...]) -> tuple[str, str]:
+def _atomic_name(modifiers: tuple[str, ...]) -> str:
     operation = next((m.lower() for m in modifiers if m in _ATOMIC_OPERATIONS), "")
     wide = any(m in ("64", "U64", "S64") for m in modifiers)
     floating = any(m.startswith(("F16", "F32", "F64", "BF16")) for m in modifiers)
     if operation == "cas":
-        return "atom.shared.cas.b64" if wide else "atom.shared.cas.b32", ""
+        return "atom.shared.cas.b64" if wide else "atom.shared.cas.b32"
     if not operation or wide or floating:
-        return "", ""
-    note = "the aggregated increment is counted like any other atomic: not measured" if "POPC" in modifiers else ""
-    return f"atom.shared.{operation}.u32", note
+        return ""
+    return f"atom.shared.{operation}.u32"
 
 
+_AGGREGATED = replace(RULES["atom.shared.inc.u32"], counts="words")
+"""ATOMS.POPC.INC adds the number of lanes that name a word at once: only distinct words queue (measured on sm_90)."""
 _ATOMIC_OPERATIONS = words(
     """
     ADD MIN MAX AND OR XOR EXCH INC DEC CAS

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bankcheck.compiled.access import GENERIC, GLOBAL, LOCAL, SHARED
 from bankcheck.compiled.meaning import Meaning
 from bankcheck.compiled.semantics import truth_table
-from bankcheck.compiled.values import LANES, UNKNOWN, Mask, Value
+from bankcheck.compiled.values import LANES, Mask, Value
 
 if TYPE_CHECKING:
     from bankcheck.compiled.fastforward import Entry
@@ -37,7 +37,7 @@ def movement(old: Value, new: Value, mask: Mask) -> Moves | None:
     if not _same_tags(old, new, mask):
         return None
     moved = (new.known - old.known).view(np.int32).astype(np.int64)
-    keep = mask if new.tags is None else mask & (new.tags != UNKNOWN)
+    keep = mask if new.tags is None else mask & (new.tags >= 0)
     return np.where(keep, moved, 0)
 
 

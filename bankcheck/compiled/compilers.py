@@ -41,7 +41,9 @@ def compile_source(
     tool = compiler or str(library)
     included = _included_files(Path(path), data, options)
     instances = _instances(facts, kernel)
-    key = content_key("cubin-2", data, path, arch, repr((instances, options)), tool_version(tool), *included)
+    key = content_key(
+        "cubin-3", data, str(Path(path).resolve()), arch, repr((instances, options)), tool_version(tool), *included
+    )
     if use_cache and (known := cached(key)):
         return known
     if compiler:

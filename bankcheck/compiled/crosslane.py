@@ -1,17 +1,17 @@
-"""Instructions that look across lanes or at the launch: special registers, constant loads, shuffles, votes."""
+"""Instructions that look at the launch or at registers as such: special registers, constant loads, predicates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bankcheck.compiled import sass
+from bankcheck.compiled import sass, warpwide
 from bankcheck.compiled.launch import SHARED_WINDOW_HIGH, Launch
 from bankcheck.compiled.sass import Instruction, Operand
-from bankcheck.compiled.values import LANES, U32, UNKNOWN, Mask, Value, uniform_lanes
+from bankcheck.compiled.values import LANES, U32, Mask, Value
 
 if TYPE_CHECKING:
     from bankcheck.compiled.execute import Machine
@@ -25,21 +25,30 @@ class Geometry:
     launched: Mask
     thread: tuple[U32, U32, U32]
     block: tuple[U32, U32, U32]
+    rank: U32
+    """The block's number in its cluster."""
     launch: Launch
-    constant: Callable[[int, int], tuple[int, bool]]
+    constant: Callable[[int, int], tuple[int, str]]
+    symbols: Mapping[int, str]
+    """Address of a function or variable -> its name."""
 
 
-def make_geometry(launch: Launch, blocks: list[int], constant: Callable[[int, int], tuple[int, bool]]) -> Geometry:
+def make_geometry(
+    launch: Launch, blocks: list[int], constant: Callable[[int, int], tuple[int, str]], symbols: Mapping[int, str]
+) -> Geometry:
     """All lanes of the given blocks (linear block numbers), each block padded to whole warps."""
     threads = launch.threads
     padded = -(-threads // LANES) * LANES
     linear = np.tile(np.arange(padded, dtype=np.uint32), len(blocks))
-    owner = np.repeat(np.array(blocks, np.uint32), padded)
+    owner = np.repeat(np.array(blocks, np.uint64), padded)
     width, height = (np.uint32(size) for size in launch.block[:2])
-    grid_x, grid_y = (np.uint32(size) for size in launch.grid[:2])
+    grid_x, grid_y = (np.uint64(size) for size in launch.grid[:2])
     thread = (linear % width, linear // width % height, linear // width // height)
-    block = (owner % grid_x, owner // grid_x % grid_y, owner // grid_x // grid_y)
-    return Geometry(len(linear), linear < threads, thread, block, launch, constant)
+    places = (owner % grid_x, owner // grid_x % grid_y, owner // grid_x // grid_y)
+    block = (places[0].astype(np.uint32), places[1].astype(np.uint32), places[2].astype(np.uint32))
+    across, down, deep = (np.uint32(size) for size in launch.cluster)
+    rank = (block[0] % across + across * (block[1] % down + down * (block[2] % deep))).astype(np.uint32)
+    return Geometry(len(linear), linear < threads, thread, block, rank, launch, constant, symbols)
 
 
 def special_step(machine: Machine, instruction: Instruction, active: Mask, unsure: Mask | None) -> list[Value]:
@@ -49,20 +58,31 @@ def special_step(machine: Machine, instruction: Instruction, active: Mask, unsur
         for o in instruction.operands[sass.destination_operands(instruction) :]
         if o.kind in ("register", "predicate")
     ]
+    sources += [machine.values[index] for o in instruction.operands if o.kind == "constant" for index, _, _ in o.terms]
     handler = _HANDLERS.get(instruction.opcode)
     if handler is None or not handler(machine, instruction, active, unsure):
-        _unknown(machine, instruction, active, unsure)
+        _unknown(machine, instruction, sources, active, unsure)
         return []
     return sources
 
 
-def _unknown(machine: Machine, instruction: Instruction, active: Mask, unsure: Mask | None) -> None:
-    """The results of an opcode that is not modelled."""
+def _unknown(
+    machine: Machine, instruction: Instruction, sources: Sequence[Value], active: Mask, unsure: Mask | None
+) -> None:
+    """The results of what is not modelled: unknown for the reason that its sources are, or else for being that."""
+    unknowns = machine.slots.unknowns
+    special = [operand.text for operand in instruction.operands if operand.kind == "special"]
+    place = f" at line {instruction.line}" if instruction.line else ""
+    cause = unknowns.because(f"{' '.join([instruction.name, *special])}{place}, which is not modelled")
+    tags = np.zeros(active.shape, np.int32)
+    for source in sources:
+        if source.tags is not None:
+            tags = np.minimum(tags, unknowns.lost(source.tags))
+    tags = np.where(tags == 0, np.int32(cause), tags)
     for target in instruction.writes:
         if target < sass.REGISTERS:
             kind = np.bool_ if target >= sass.P else np.uint32
-            nothing = Value(np.zeros(active.shape, kind), np.full(active.shape, UNKNOWN, np.int32))
-            machine.write(target, nothing, active, unsure)
+            machine.write(target, Value(np.zeros(active.shape, kind), tags), active, unsure)
 
 
 def _write(machine: Machine, instruction: Instruction, known: list[U32], active: Mask, unsure: Mask | None) -> bool:
@@ -80,7 +100,9 @@ def _special_register(machine: Machine, instruction: Instruction, active: Mask, 
         array = geometry.thread[axis]
     elif name.startswith("SR_CTAID."):
         array = geometry.block[axis]
-    elif name in ("SR_LANEID", "SRZ", "SR_CgaCtaId", "SR_SWINLO", "SR_SWINHI"):
+    elif name == "SR_CgaCtaId":
+        array = geometry.rank
+    elif name in ("SR_LANEID", "SRZ", "SR_SWINLO", "SR_SWINHI"):
         constant = {"SR_SWINHI": SHARED_WINDOW_HIGH}.get(name, 0)
         array = lane if name == "SR_LANEID" else np.full(geometry.lanes, constant, np.uint32)
     elif name.endswith("MASK") and name in _LANE_MASKS:
@@ -108,8 +130,14 @@ _LANE_MASKS: dict[
 
 def _load_constant(machine: Machine, instruction: Instruction, active: Mask, unsure: Mask | None) -> bool:
     operand = next((o for o in instruction.operands if o.kind == "constant"), None)
-    if operand is None or any(m in ("U8", "S8", "U16", "S16") for m in instruction.modifiers):
+    narrow = next((m for m in instruction.modifiers if m in ("U8", "S8", "U16", "S16")), "")
+    if operand is None or (narrow and operand.terms):
         return False
+    if narrow:
+        value = machine.values[machine.slots.constant_word(operand.bank, operand.value & ~3)]
+        part = warpwide.extended(value.known >> np.uint32(8 * (operand.value & 3)), narrow)
+        machine.write(instruction.writes[0], Value(part, value.tags), active, unsure)
+        return value.tags is None
     targets = instruction.writes
     if not operand.terms:
         for word, target in enumerate(targets):
@@ -133,85 +161,10 @@ def _load_constant_table(
     for word, target in enumerate(targets):
         found = [machine.geometry.constant(operand.bank, int(offset) + 4 * word) for offset in offsets]
         known = np.array([value for value, _ in found], np.uint32)[where]
-        sure = np.array([certain for _, certain in found], np.bool_)[where]
-        tags = None if sure.all() else np.where(sure, np.int32(0), np.int32(UNKNOWN))
+        unknowns = machine.slots.unknowns
+        causes = np.array([unknowns.because(reason) if reason else 0 for _, reason in found], np.int32)[where]
+        tags = causes if causes.any() else None
         machine.write(target, Value(known, tags), active, unsure)
-    return True
-
-
-def _shuffle(machine: Machine, instruction: Instruction, active: Mask, unsure: Mask | None) -> bool:
-    """SHFL P,R,a,b,c: lane arithmetic of the PTX ISA's `shfl`, for known b and c."""
-    mode = next(iter(instruction.modifiers), "")
-    sources = instruction.operands[2:]
-    if len(sources) != 3 or mode not in ("IDX", "UP", "DOWN", "BFLY") or unsure is not None:
-        return False
-    words = [_word(machine, operand) for operand in sources]
-    if (
-        words[1] is None
-        or words[2] is None
-        or words[0] is None
-        or words[1].tags is not None
-        or words[2].tags is not None
-    ):
-        return False
-    data, amount, control = words[0], words[1].known.astype(np.int64), words[2].known.astype(np.int64)
-    lane = np.tile(np.arange(LANES), len(active) // LANES)
-    segment, clamp = (control >> 8) & 31, control & 31
-    low, high = lane & segment, (lane & segment) | (clamp & ~segment)
-    amount = amount & 31
-    if mode == "IDX":
-        source = low | (amount & ~segment)
-        inside = source <= high
-    elif mode == "UP":
-        source = lane - amount
-        inside = source >= high
-    elif mode == "DOWN":
-        source = lane + amount
-        inside = source <= high
-    else:
-        source = lane ^ amount
-        inside = source <= high
-    source = np.where(inside, source, lane)
-    place = np.arange(len(active)) // LANES * LANES + source
-    known = data.known[place]
-    tags = np.zeros(active.shape, np.int32) if data.tags is None else data.tags[place]
-    tags = np.where(active[place], tags, np.int32(UNKNOWN))
-    targets = instruction.writes
-    for target in targets:
-        if target >= sass.P:
-            machine.write(target, Value(inside), active, unsure)
-        else:
-            machine.write(target, Value(known, tags if tags.any() else None), active, unsure)
-    return True
-
-
-def _word(machine: Machine, operand: Operand) -> Value | None:
-    if operand.negated or operand.inverted or operand.absolute:
-        return None
-    if operand.kind == "register":
-        return machine.values[operand.index]
-    if operand.kind == "immediate":
-        return machine.values[machine.slots.immediate(operand.value)]
-    return None
-
-
-def _vote(machine: Machine, instruction: Instruction, active: Mask, unsure: Mask | None) -> bool:
-    """VOTE.ANY / .ALL / .EQ: over the active lanes of each warp; the register result is the ballot."""
-    operand = instruction.operands[-1]
-    mode = next(iter(instruction.modifiers), "")
-    if operand.kind != "predicate" or unsure is not None or mode not in ("ANY", "ALL", "EQ"):
-        return False
-    value = machine.values[operand.index]
-    if value.tags is not None and (value.tags[active] != 0).any():
-        return False
-    votes = ((value.known != operand.inverted) & active).reshape(-1, LANES)
-    present = active.reshape(-1, LANES)
-    every, some = (votes == present).all(axis=1), votes.any(axis=1)
-    outcome = {"ANY": some, "ALL": every, "EQ": every | ~some}[mode]
-    ballot = (votes * (np.uint64(1) << np.arange(LANES, dtype=np.uint64))).sum(axis=1).astype(np.uint32)
-    for target in instruction.writes:
-        array = np.repeat(outcome if target >= sass.P else ballot, LANES)
-        machine.write(target, Value(array), active, unsure)
     return True
 
 
@@ -220,7 +173,7 @@ def _pack_predicates(machine: Machine, instruction: Instruction, active: Mask, u
     operands = instruction.operands
     if len(operands) != 4 or instruction.modifiers or operands[1].text != "PR" or operands[3].kind != "immediate":
         return False
-    base = _word(machine, operands[2])
+    base = warpwide.source_word(machine, operands[2])
     mask = operands[3].value
     used = [machine.values[sass.P + bit] for bit in range(7) if mask >> bit & 1]
     if base is None or base.tags is not None or any(value.tags is not None for value in used):
@@ -237,7 +190,7 @@ def _unpack_predicates(machine: Machine, instruction: Instruction, active: Mask,
     operands = instruction.operands
     if len(operands) != 3 or instruction.modifiers or operands[2].kind != "immediate":
         return False
-    word = _word(machine, operands[1])
+    word = warpwide.source_word(machine, operands[1])
     if word is None or word.tags is not None:
         return False
     for bit in range(7):
@@ -245,30 +198,6 @@ def _unpack_predicates(machine: Machine, instruction: Instruction, active: Mask,
             machine.write(
                 sass.P + bit, Value((word.known >> np.uint32(bit) & np.uint32(1)).astype(np.bool_)), active, unsure
             )
-    return True
-
-
-def _elect(machine: Machine, instruction: Instruction, active: Mask, unsure: Mask | None) -> bool:
-    """ELECT: true in the first active lane of each warp."""
-    if unsure is not None:
-        return False
-    rows = active.reshape(-1, LANES)
-    chosen = (np.arange(LANES) == rows.argmax(axis=1)[:, None]) & rows
-    for target in instruction.writes:
-        if target >= sass.P:
-            machine.write(target, Value(chosen.reshape(-1)), active, unsure)
-        else:
-            _unknown(machine, instruction, active, unsure)
-    return True
-
-
-def _reduce(machine: Machine, instruction: Instruction, active: Mask, unsure: Mask | None) -> bool:
-    """REDUX and the like: one unknown that the warp shares."""
-    tag = machine.slots.unknowns.fresh()
-    for target in instruction.writes:
-        if target < sass.P:
-            tags = np.full(active.shape, tag, np.int32)
-            machine.write(target, Value(np.zeros(active.shape, np.uint32), tags), active, unsure)
     return True
 
 
@@ -291,7 +220,5 @@ Handler = Callable[["Machine", Instruction, Mask, "Mask | None"], bool]
 _HANDLERS: dict[str, Handler] = {
     "S2R": _special_register, "S2UR": _special_register, "CS2R": _special_register,
     "LDC": _load_constant, "ULDC": _load_constant, "LDCU": _load_constant,
-    "SHFL": _shuffle, "VOTE": _vote, "VOTEU": _vote, "P2R": _pack_predicates, "R2P": _unpack_predicates,
-    "ELECT": _elect, "REDUX": _reduce, "CREDUX": _reduce, "QSPC": _generic_test,
+    "P2R": _pack_predicates, "R2P": _unpack_predicates, "QSPC": _generic_test, **warpwide.HANDLERS,
 }  # fmt: skip
-__all__ = ["Geometry", "make_geometry", "special_step", "uniform_lanes"]

@@ -14,9 +14,11 @@ from bankcheck.errors import BankcheckError
 
 _EM_CUDA = 190
 _SIZED_FORMAT = 0x04
-_PARAM_CBANK, _KPARAM_INFO, _MAX_THREADS, _REQNTID = 0x0A, 0x17, 0x05, 0x10
+_PARAM_CBANK, _KPARAM_INFO, _MAX_THREADS, _REQNTID, _CLUSTER = 0x0A, 0x17, 0x05, 0x10, 0x3D
 _SHT_NOBITS, _SHT_RELA, _SHT_SYMTAB = 8, 4, 2
 _MAX_SECTIONS = 100_000
+_ENTRY = 0x10
+"""The symbol flag of a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class KernelFacts:
     required_block: tuple[int, int, int] | None
     max_threads: tuple[int, int, int] | None
     static_shared_bytes: int
+    cluster: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +87,18 @@ def _read(data: bytes) -> Cubin:
     sections = _sections(data)
     by_name = {section.name: section for section in sections}
     shared = {s.name.removeprefix(".nv.shared."): s.size for s in sections if s.name.startswith(".nv.shared.")}
+    symbols = _symbols(sections, by_name)
+    entries = {name for name, _, _, _, other in symbols if other & _ENTRY}
     kernels = {}
     for section in sections:
-        if section.name.startswith(".nv.info."):
-            name = section.name.removeprefix(".nv.info.")
-            if f".text.{name}" in by_name and (facts := _kernel(name, section.data, shared.get(name, 0))):
-                kernels[name] = facts
+        name = section.name.removeprefix(".nv.info.")
+        if section.name.startswith(".nv.info.") and name in entries and f".text.{name}" in by_name:
+            kernels[name] = _kernel(name, section.data, shared.get(name, 0), _arch(data))
     banks = {}
     for section in sections:
         head, _, owner = section.name.removeprefix(".nv.constant").partition(".")
         if section.name.startswith(".nv.constant") and head.isdecimal():
             banks[(int(head), owner)] = section.data
-    symbols = _symbols(sections, by_name)
     addresses = {}
     if relocations := by_name.get(".rela.nv.constant4"):
         for at in range(0, len(relocations.data) - 23, 24):
@@ -103,7 +106,7 @@ def _read(data: bytes) -> Cubin:
             name = symbols[info >> 32][0] if info >> 32 < len(symbols) else ""
             addresses[offset] = f"{name}+{addend}" if addend else name
     functions = {}
-    for name, section_index, value, kind in symbols:
+    for name, section_index, value, kind, _ in symbols:
         if kind == 2 and 0 < section_index < len(sections) and sections[section_index].name.startswith(".text."):
             functions[name] = (sections[section_index].name.removeprefix(".text."), value)
     # The names of inlined functions stand in .debug_str: without it there are none.
@@ -143,22 +146,22 @@ def _string(table: bytes, at: int) -> str:
     return table[at:end].decode()
 
 
-def _symbols(sections: list[_Section], by_name: dict[str, _Section]) -> list[tuple[str, int, int, int]]:
-    """(name, section index, value, type) of every symbol, in table order."""
+def _symbols(sections: list[_Section], by_name: dict[str, _Section]) -> list[tuple[str, int, int, int, int]]:
+    """(name, section index, value, type, flags) of every symbol, in table order."""
     table, names = by_name.get(".symtab"), by_name.get(".strtab")
     if table is None or names is None:
         return []
     found = []
     for at in range(0, len(table.data) - 23, 24):
-        name, info, _, section, value, _ = struct.unpack_from("<IBBHQQ", table.data, at)
-        found.append((_string(names.data, name), section, value, info & 15))
+        name, info, other, section, value, _ = struct.unpack_from("<IBBHQQ", table.data, at)
+        found.append((_string(names.data, name), section, value, info & 15, other))
     return found
 
 
-def _kernel(name: str, info: bytes, static_shared_bytes: int) -> KernelFacts | None:
-    """The records of `.nv.info.<kernel>`; None for a function that takes no parameters area (not a kernel)."""
+def _kernel(name: str, info: bytes, static_shared_bytes: int, arch: str) -> KernelFacts:
+    """The records of `.nv.info.<kernel>`."""
     parameters: list[Parameter] = []
-    base, required, maximum = None, None, None
+    base, required, maximum, cluster = None, None, None, None
     at = 0
     while at + 4 <= len(info):
         form, attribute, size = struct.unpack_from("<BBH", info, at)
@@ -174,12 +177,20 @@ def _kernel(name: str, info: bytes, static_shared_bytes: int) -> KernelFacts | N
             base = struct.unpack_from("<IHH", payload)[1]
         elif attribute == _REQNTID:
             required = struct.unpack_from("<III", payload)
+        elif attribute == _CLUSTER:
+            cluster = struct.unpack_from("<III", payload)
         elif attribute == _MAX_THREADS:
             maximum = struct.unpack_from("<III", payload)
-    if base is None:
-        return None
+    if base is None:  # a kernel without parameters
+        number = int(arch.removeprefix("sm_"))
+        base = 0x380 if number >= 100 else 0x210 if number >= 90 else 0x160
     ordered = tuple(sorted(parameters, key=lambda parameter: parameter.position))
-    return KernelFacts(name, ordered, base, required, maximum, static_shared_bytes)
+    return KernelFacts(name, ordered, base, required, maximum, static_shared_bytes, _small(cluster))
+
+
+def _small(cluster: tuple[int, int, int] | None) -> tuple[int, int, int] | None:
+    """A cluster shape that a device could run; anything else is no attribute."""
+    return cluster if cluster and all(1 <= size <= 16 for size in cluster) else None
 
 
 def _line_files(line_table: bytes) -> int:

@@ -8,17 +8,18 @@ reported as unknown, and what the sides write becomes unknown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bankcheck.compiled import sass
 from bankcheck.compiled.access import Access, access_of
-from bankcheck.compiled.control import CONTROL, exit_lanes, leave_barriers, record_control, release_stuck
+from bankcheck.compiled.barriers import Barriers, leave_skipped, record_control, release_stuck
+from bankcheck.compiled.control import CONTROL, exit_lanes
 from bankcheck.compiled.crosslane import Geometry, special_step
 from bankcheck.compiled.fastforward import Entry, FastForward
 from bankcheck.compiled.flow import Flow, branch_target
 from bankcheck.compiled.memory import Memory
-from bankcheck.compiled.operations import Slots, Step, compile_step, is_free_reciprocal, new_slots
+from bankcheck.compiled.operations import Slots, Step, compile_step, is_free_estimate, new_slots
 from bankcheck.compiled.sass import Instruction
 from bankcheck.compiled.tally import Tally
 from bankcheck.compiled.values import Mask, Value, lose, select, warps_of
@@ -59,11 +60,7 @@ class Machine:
     """Registers that lanes at other places still need, as a bit set; None when it has to be worked out again."""
     lowest: int = _NOWHERE
     """The smallest index in `pending`."""
-    barriers: dict[int, Mask] = field(default_factory=dict)
-    waiting: dict[tuple[str, int, int], Mask] = field(default_factory=dict)
-    saved: dict[int, Mask] = field(default_factory=dict)
-    saved_tokens: dict[bytes, int] = field(default_factory=dict)
-    """Barriers moved to registers: the register holds a token, which survives being spilled."""
+    barriers: Barriers = field(default_factory=Barriers)
     cost: int = 0
     limit: int = MAX_COST
 
@@ -76,7 +73,7 @@ class Machine:
         """Run to the end, or to the work limit, which is then the reason given for everything still reachable."""
         weight = 1 + self.alive.size // _LANES_A_STEP
         self.post(0, self.alive)
-        while self.pending or self.waiting:
+        while self.pending or self.barriers.waiting:
             if not self.pending:
                 release_stuck(self)
                 continue
@@ -187,7 +184,7 @@ class Machine:
         needed = 0
         for index in self.pending:
             needed |= live[index]
-        for key in self.waiting:
+        for key in self.barriers.waiting:
             needed |= live[key[2]]
         self.elsewhere = needed
         return needed
@@ -209,10 +206,20 @@ class Machine:
 
     # What cannot be followed.
 
-    def skip_region(self, index: int, lanes: Mask, why: str) -> None:
-        """Send `lanes` to where all ways on from `index` meet; what happens between is unknown."""
+    def why(self, values: Iterable[Value], lanes: Mask) -> str:
+        """What these values, not known in `lanes`, depend on."""
+        unknowns = self.slots.unknowns
+        return unknowns.reason(unknowns.cause(values, lanes))
+
+    def skip_region(self, index: int, lanes: Mask, what: str, values: Iterable[Value]) -> None:
+        """Send `lanes` to where all ways on from `index` meet; what happens between is unknown.
+
+        `what` happens at `index` depends on `values`.
+        """
         if not lanes.any():
             return
+        cause = self.slots.unknowns.cause(values, lanes)
+        why = f"{what} that depends on {self.slots.unknowns.reason(cause)}"
         record_control(self, index, lanes)
         region, meeting = self.flow.between(index)
         if meeting is None:
@@ -222,15 +229,16 @@ class Machine:
         for at in region:
             for target in self.flow.function.instructions[at].writes:
                 if target not in sass.ZERO_REGISTERS:
-                    self.values[target] = lose(self.values[target], lanes)
+                    self.values[target] = lose(self.values[target], lanes, cause)
         inside = [self.flow.function.instructions[at] for at in region]
         if any(instruction.opcode == "STL" for instruction in inside):
-            self.memory.forget(lanes)
-        leave_barriers(self, inside, lanes)
+            self.memory.local.forget(lanes)
+        leave_skipped(self, inside, lanes)
         if meeting is not None and any(
             instruction.opcode == "CALL" and branch_target(instruction, self.entries) is None for instruction in inside
         ):
-            self.abandon(meeting, lanes, "a call that depends on data, to code that is not in this kernel")
+            self.tally.unknown(self.flow.unreached, why)
+            self.abandon(meeting, lanes, f"{why}: behind it a function is called that is not in this kernel")
         elif meeting is None:
             exit_lanes(self, lanes)
         else:
@@ -244,9 +252,13 @@ class Machine:
         for index, masks in list(self.pending.items()):
             for mask in masks:
                 self.abandon(index, mask, why)
-        for key, mask in list(self.waiting.items()):
+        for key, mask in list(self.barriers.waiting.items()):
             self.abandon(key[2], mask, why)
-        self.pending, self.waiting, self.lowest = {}, {}, _NOWHERE
+        self.pending, self.barriers.waiting, self.lowest = {}, {}, _NOWHERE
+
+    def leave(self, lanes: Mask) -> None:
+        """These lanes end."""
+        exit_lanes(self, lanes)
 
     def abandon(self, index: int, mask: Mask, why: str) -> None:
         """These lanes cannot be followed any further: whatever they may still run is unknown."""
@@ -261,7 +273,7 @@ def new_machine(flow: Flow, entries: Mapping[str, int], geometry: Geometry, tall
     accesses = [access_of(instruction) for instruction in instructions]
     steps = [
         compile_step(instruction, slots)
-        if flow.needed[index] and accesses[index] is None and not is_free_reciprocal(flow.function, index)
+        if flow.needed[index] and accesses[index] is None and not is_free_estimate(flow.function, index)
         else None
         for index, instruction in enumerate(instructions)
     ]
@@ -274,7 +286,8 @@ def new_machine(flow: Flow, entries: Mapping[str, int], geometry: Geometry, tall
     skip = [len(instructions)] * (len(instructions) + 1)
     for index in reversed(range(len(instructions))):
         skip[index] = index if flow.needed[index] or index in stops else skip[index + 1]
+    memory = Memory(cluster_blocks=geometry.launch.cluster_blocks)
     return Machine(
-        flow, entries, slots, geometry, tally, Memory(geometry.lanes), geometry.launched, FastForward(),
+        flow, entries, slots, geometry, tally, memory, geometry.launched, FastForward(),
         steps, accesses, skip, headers,
     )  # fmt: skip

@@ -125,7 +125,7 @@ class FastForward:
         registers = [machine.values[slot] for slot in self._live[index]]
         pending = tuple(sorted(machine.pending))
         position = self.start + len(self.trace)
-        return _Snapshot(position, mask, registers, dict(machine.barriers), dict(machine.memory.local), pending)
+        return _Snapshot(position, mask, registers, machine.barriers.masks(), dict(machine.memory.local.words), pending)
 
     def _try(self, machine: Machine, index: int, now: _Snapshot, before: _Snapshot, first: _Snapshot) -> int:
         mask = now.mask
@@ -163,7 +163,7 @@ class FastForward:
         for slot, value, movement in zip(slots, now.registers, moved, strict=False):
             machine.values[slot] = certificate.advanced(value, movement, times, now.mask)
         for address, movement in zip(now.local, moved[len(slots) :], strict=True):
-            machine.memory.local[address] = certificate.advanced(now.local[address], movement, times, now.mask)
+            machine.memory.local.words[address] = certificate.advanced(now.local[address], movement, times, now.mask)
         totals: list[tuple[int, Contribution, int]] = []
         for entry in current:
             if entry.contribution is not None:

@@ -27,7 +27,7 @@ def profile_file(path: str, build: Build, options: Options, blocks: int = 0) -> 
 
 
 def _profile_image(item: Input, build: Build, options: Options, blocks: int) -> list[KernelProfile]:
-    key = content_key("profile-1", _code_version(), item.data, repr((build.kernel, options, blocks, item.facts)))
+    key = content_key("profile-2", _code_version(), item.data, repr((build.kernel, options, blocks, item.facts)))
     if build.use_cache and (known := cached(key)) is not None:
         try:
             return from_json(json.loads(known))

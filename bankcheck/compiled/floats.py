@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bankcheck.compiled.doubles import clipped
+from bankcheck.compiled.words64 import halves, pair
+
 Array = NDArray[Any]
 Function = Callable[..., Array | tuple[Array, ...]]
 _F32, _F64, _U32, _I32 = np.float32, np.float64, np.uint32, np.int32
@@ -36,15 +39,44 @@ def _integer_to_float(signed: bool, upward: bool) -> Function:
     return function
 
 
-def _float_to_integer(signed: bool) -> Function:
-    low, high = (-(2**31), 2**31 - 1) if signed else (0, 2**32 - 1)
+def _float_to_integer(rounding: str, signed: bool) -> Function:
+    return lambda a: clipped(_f32(a).astype(_F64), rounding, signed).astype(_U32)
 
-    def function(a: Array) -> Array:
-        whole: Array = np.clip(np.nan_to_num(np.trunc(_f32(a).astype(_F64)), nan=0.0), low, high)
-        integers: Array = whole.astype(np.int64).astype(_U32)
-        return integers
+
+def _wide_to_float(signed: bool, upward: bool) -> Function:
+    """A 64-bit integer, as two words, to the nearest float32, or the next one above."""
+
+    def function(low: Array, high: Array) -> Array:
+        number = pair(low, high)
+        if signed:
+            number = number.view(np.int64)
+        rounded = number.astype(_F32)
+        if upward:
+            # Both sides are whole numbers of at most 64 bits with 24 significant ones: exact in Python.
+            below = np.array([int(a) < int(b) for a, b in zip(rounded, number, strict=True)], np.bool_)
+            rounded = np.where(below, np.nextafter(rounded, _F32(np.inf)), rounded)
+        return _bits(rounded)
 
     return function
+
+
+def _float_to_wide(signed: bool) -> Function:
+    return lambda a: halves(clipped(_f32(a).astype(_F64), "TRUNC", signed, 64))
+
+
+def _round_float(rounding: str) -> Function:
+    function = {"TRUNC": np.trunc, "FLOOR": np.floor, "CEIL": np.ceil, "": np.rint}[rounding]
+    return lambda a: _bits(function(_f32(a)))
+
+
+def _choose(a: Array, b: Array, minimum: Array) -> Array:
+    x, y = _f32(a), _f32(b)
+    return _bits(np.where(minimum, np.fmin(x, y), np.fmax(x, y)))
+
+
+def _reciprocal_root(a: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return _bits((_F64(1) / np.sqrt(_f32(a).astype(_F64))).astype(_F32))
 
 
 def _reciprocal(a: Array) -> Array:
@@ -110,17 +142,31 @@ def _compare(relation: str, combine: str, unordered: bool) -> Function:
     return function
 
 
+_ROUNDINGS = ("TRUNC", "FLOOR", "CEIL")
+
+
 def operation(opcode: str, modifiers: tuple[str, ...]) -> Function | None:
     """The function of a float opcode, or None for one that is not modelled (other rounding, other widths)."""
     names = set(modifiers) - {"FTZ", "NTZ"}
+    rounding = next((name for name in _ROUNDINGS if name in names), "")
     if opcode == "I2F" and names <= {"U32", "S32", "RP"}:
         return _integer_to_float("U32" not in names, "RP" in names)
     if opcode == "I2FP" and names in ({"F32", "U32"}, {"F32", "S32"}):
         return _integer_to_float("S32" in names, False)
-    if opcode == "F2I" and names in ({"U32", "TRUNC"}, {"TRUNC"}, {"S32", "TRUNC"}):
-        return _float_to_integer("U32" not in names)
+    if opcode == "I2F" and names & {"U64", "S64"} and names <= {"U64", "S64", "RP"}:
+        return _wide_to_float("S64" in names, "RP" in names)
+    if opcode == "F2I" and names <= {"U32", "S32", *_ROUNDINGS}:
+        return _float_to_integer(rounding, "U32" not in names)
+    if opcode == "F2I" and names in ({"U64", "TRUNC"}, {"S64", "TRUNC"}):
+        return _float_to_wide("S64" in names)
+    if opcode == "FRND" and names <= set(_ROUNDINGS):
+        return _round_float(rounding)
+    if opcode == "FMNMX" and not names:
+        return _choose
     if opcode == "MUFU" and names == {"RCP"}:
         return _reciprocal
+    if opcode == "MUFU" and names == {"RSQ"}:
+        return _reciprocal_root
     if opcode in ("FADD", "FMUL", "FFMA") and not names:
         return _PLAIN[opcode]
     if opcode == "FMUL" and names in ({"RZ"}, {"RM"}, {"RP"}):

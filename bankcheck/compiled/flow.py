@@ -6,12 +6,12 @@ ordinary liveness, started from the roots instead of from every use (a slice). R
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bankcheck.compiled import sass
 from bankcheck.compiled.sass import INSTRUCTION_BYTES, Function, Instruction, Operand, words
-from bankcheck.compiled.semantics import operation
 from bankcheck.errors import BankcheckError
 
 MEMORY = words(
@@ -25,12 +25,6 @@ _ENDS = words(
     """
 )
 INDIRECT = frozenset(("BRX", "JMX"))
-LOOKED_UP = words(
-    """
-    S2R S2UR CS2R LDC ULDC LDCU SHFL VOTE VOTEU P2R R2P ELECT REDUX CREDUX QSPC HFMA2 HADD2 HMUL2 R2UR
-    """
-)
-"""Opcodes that `crosslane` and `operations` model beside the arithmetic ones."""
 _LANE_CONTROL = frozenset(["BSSY", "BSYNC", "BREAK", "WARPSYNC", "BMOV"])
 
 
@@ -50,6 +44,10 @@ class Flow:
     """Successors within one function: a call goes on behind itself, a return nowhere."""
     exits: frozenset[int]
     """Guarded exits: some lanes may end there."""
+    unreached: frozenset[int] = frozenset()
+    """What no direct way leads to: it runs only if it is called through a pointer."""
+    recursive: frozenset[int] = frozenset()
+    """Returns of functions that may call themselves."""
 
     def between(self, branch: int) -> tuple[frozenset[int], int | None]:
         """What runs on some but not every way on from `branch`, and where all ways meet (None: at the end)."""
@@ -101,7 +99,7 @@ def control_flow(
 def branch_target(instruction: Instruction, entries: Mapping[str, int]) -> int | None:
     """Index that a direct branch or call goes to; None if it is not a place in this kernel."""
     last = instruction.operands[-1] if instruction.operands else None
-    if last is None:
+    if last is None or (instruction.opcode in ("CALL", "JMP") and instruction.operands[0].kind == "register"):
         return None
     if last.kind == "immediate" and last.value % INSTRUCTION_BYTES == 0:
         return last.value // INSTRUCTION_BYTES
@@ -119,6 +117,7 @@ def _successors(
 ) -> list[int]:
     opcode = instruction.opcode
     conditional = instruction.guard is not None or any(o.kind == "predicate" for o in instruction.operands[:-1])
+    conditional = conditional or (opcode == "BRA" and "DIV" in instruction.modifiers)
     if opcode in ("EXIT", "KILL"):
         return [index + 1] if conditional else []
     if opcode in ("BRA", "CALL", "JMP"):
@@ -133,6 +132,37 @@ def _successors(
     return [index + 1]
 
 
+def unreached(successors: Sequence[tuple[int, ...]]) -> frozenset[int]:
+    """Instructions to which no direct way leads: functions that are called through a pointer."""
+    seen: set[int] = set()
+    pending = [0]
+    while pending:
+        index = pending.pop()
+        if index not in seen and index < len(successors):
+            seen.add(index)
+            pending += successors[index]
+    return frozenset(range(len(successors))) - seen
+
+
+def _recursive(instructions: Sequence[Instruction], entries: Mapping[str, int]) -> frozenset[int]:
+    starts = sorted({0, *(offset // INSTRUCTION_BYTES for offset in entries.values())})
+    calls: dict[int, set[int]] = {start: set() for start in starts}
+    returns: dict[int, list[int]] = {start: [] for start in starts}
+    for index, instruction in enumerate(instructions):
+        if instruction.opcode not in ("CALL", "RET"):
+            continue
+        owner = starts[bisect.bisect_right(starts, index) - 1]
+        if instruction.opcode == "RET":
+            returns[owner].append(index)
+        elif (target := branch_target(instruction, entries)) is not None and target in calls:
+            calls[owner].add(target)
+    for middle in starts:  # all that a function calls, however indirectly
+        for called in calls.values():
+            if middle in called:
+                called |= calls[middle]
+    return frozenset(index for start in starts if start in calls[start] for index in returns[start])
+
+
 def read_registers(instruction: Instruction) -> int:
     """The registers whose values a memory access, branch or barrier needs; data to be stored is not needed."""
     needed = 0
@@ -140,6 +170,8 @@ def read_registers(instruction: Instruction) -> int:
         if operand.kind in ("memory", "constant"):
             for index, _, wide in operand.terms:
                 needed |= 1 << index | (1 << index + 1 if wide or index >= sass.UR else 0)
+    if instruction.opcode == "LDGSTS":  # which lanes copy
+        needed |= sum(1 << operand.index for operand in instruction.operands if operand.kind == "predicate")
     if instruction.opcode == "STL" and instruction.operands[-1].kind == "register":
         # What is spilled may be an address or a return address that is loaded again.
         words = 4 if "128" in instruction.modifiers else 2 if "64" in instruction.modifiers else 1
@@ -152,9 +184,9 @@ def read_registers(instruction: Instruction) -> int:
 
 
 def all_sources(instruction: Instruction) -> int:
-    """The registers that the result depends on; none for opcodes that are not modelled: their result is unknown."""
+    """The registers that the result depends on; of opcodes that are not modelled, to tell what makes it unknown."""
     needed = read_registers(instruction) if instruction.opcode in MEMORY else 0
-    if not (operation(instruction) or instruction.opcode in LOOKED_UP):
+    if instruction.opcode in MEMORY:
         return needed
     sources = instruction.operands[sass.destination_operands(instruction) :]
     for operand in sources:
@@ -165,7 +197,7 @@ def all_sources(instruction: Instruction) -> int:
             needed |= sum(2 << index for index, _, _ in operand.terms) if operand.kind == "memory" else 0
         elif operand.text == "PR":
             needed |= 0x7F << sass.P
-    if not {"64", "U64", "S64"}.isdisjoint(instruction.modifiers):
+    if instruction.opcode[0] == "D" or not {"64", "U64", "S64", "F64"}.isdisjoint(instruction.modifiers):
         needed |= sum(2 << o.index for o in sources if o.kind == "register" and o.index not in sass.ZERO_REGISTERS)
     if instruction.opcode in ("IMAD", "UIMAD") and not {"WIDE", "HI"}.isdisjoint(instruction.modifiers):
         # The addend of a wide product is a register pair.
@@ -235,7 +267,18 @@ def analyse(function: Function, entries: Mapping[str, int], tables: Sequence[int
         for index, following in enumerate(successors)
     )  # fmt: skip
     exits = frozenset(index for index, instruction in enumerate(instructions) if instruction.opcode in ("EXIT", "KILL"))
-    return Flow(function, successors, tuple(needed), tuple(used), tuple(live), jumps, local, exits)
+    return Flow(
+        function,
+        successors,
+        tuple(needed),
+        tuple(used),
+        tuple(live),
+        jumps,
+        local,
+        exits,
+        unreached(successors),
+        _recursive(instructions, entries),
+    )
 
 
 _STRONG = sass.ONE_WORD | words(

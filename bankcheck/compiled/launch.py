@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bankcheck.compiled.cubin import KernelFacts, Parameter
 from bankcheck.errors import BankcheckError
+from bankcheck.hardware import MEASURED_ARCH
 
 POINTER_STEP = 1 << 36
 POINTER_BASE = 0x7E00_4000_0000
@@ -27,6 +28,12 @@ class Launch:
     """Offsets in the parameter area whose words nothing is known about."""
     dynamic_shared_bytes: int
     assumptions: tuple[str, ...]
+    cluster: tuple[int, int, int] = (1, 1, 1)
+
+    @property
+    def cluster_blocks(self) -> int:
+        """Blocks of a cluster."""
+        return self.cluster[0] * self.cluster[1] * self.cluster[2]
 
     @property
     def threads(self) -> int:
@@ -43,17 +50,43 @@ def parse_shape(text: str, what: str) -> tuple[int, int, int]:
     """ "32,8" or "32x8" -> (32, 8, 1). Raises `BankcheckError` for anything else."""
     parts = text.replace("x", ",").split(",")
     if not 1 <= len(parts) <= 3 or not all(part.strip().isdecimal() and len(part.strip()) <= 10 for part in parts):
-        raise BankcheckError(f"--{what} '{text[:40]}' is not a shape: write --{what} 32,8", text, (0, len(text)))
+        raise BankcheckError(f"--{what} '{text[:40]}' is not a shape: write --{what} 32,8")
     sizes = [int(part) for part in parts] + [1] * (3 - len(parts))
-    if min(sizes) < 1 or max(sizes) >= 1 << 31:
-        raise BankcheckError(f"--{what} '{text[:40]}': every size is at least 1", text, (0, len(text)))
+    if min(sizes) < 1:
+        raise BankcheckError(f"--{what} '{text[:40]}': every size is at least 1")
     return sizes[0], sizes[1], sizes[2]
 
 
-def check_block(block: tuple[int, int, int]) -> None:
-    """Raises `BankcheckError` for a block no device can run."""
-    if block[0] * block[1] * block[2] > MAX_BLOCK_THREADS or block[2] > 64:
-        raise BankcheckError(f"a block of {block[0]}x{block[1]}x{block[2]} threads is too large: at most 1024")
+MAX_BLOCK = (1024, 1024, 64)
+MAX_GRID = ((1 << 31) - 1, 65_535, 65_535)
+_SHARED_KB = {75: 64, 80: 163, 86: 99, 87: 163, 88: 99, 89: 99, 90: 227, 120: 99, 121: 99}
+"""Shared memory that a block can have, in KiB (CUDA C++ Programming Guide, technical specifications); 227 elsewhere."""
+
+
+_RESERVED_BYTES = 1024
+"""What the system keeps of a block's shared memory: from sm_90 on it is part of the size in the file."""
+
+
+def check_launch(block: tuple[int, int, int], grid: tuple[int, int, int]) -> None:
+    """Raises `BankcheckError` for a block or grid that no device can run."""
+    for what, shape, largest in (("block", block, MAX_BLOCK), ("grid", grid, MAX_GRID)):
+        if any(size > limit for size, limit in zip(shape, largest, strict=True)):
+            shown, limits = (",".join(map(str, sizes)) for sizes in (shape, largest))
+            raise BankcheckError(f"a {what} of {shown} is too large: at most {limits}")
+    if block[0] * block[1] * block[2] > MAX_BLOCK_THREADS:
+        raise BankcheckError(
+            f"a block of {','.join(map(str, block))} threads is too large: at most {MAX_BLOCK_THREADS} in all"
+        )
+
+
+def check_shared(facts: KernelFacts, dynamic_bytes: int, arch: str) -> None:
+    """Raises `BankcheckError` for more shared memory than a block can have."""
+    number = int(arch.removeprefix("sm_"))
+    limit = _SHARED_KB.get(number, 227) << 10
+    static = max(0, facts.static_shared_bytes - (_RESERVED_BYTES if number >= MEASURED_ARCH else 0))
+    if dynamic_bytes and static + dynamic_bytes > limit:
+        own = f" and {static:,} of the kernel's own" if static else ""
+        raise BankcheckError(f"--smem {dynamic_bytes}{own} is too large: a block has {limit:,} bytes on {arch}")
 
 
 DEFAULT_BLOCK = (256, 1, 1)
@@ -88,8 +121,12 @@ def build_launch(
     """
     assumptions: list[str] = []
     block = _block(facts, options, site[1], assumptions)
-    check_block(block)
     grid = parse_shape(options.grid or site[0] or "1", "grid")
+    check_launch(block, grid)
+    if facts.cluster and any(size % part for size, part in zip(grid, facts.cluster, strict=True)) and options.grid:
+        raise BankcheckError(
+            f"--grid {options.grid[:40]}: the kernel runs in clusters of {','.join(map(str, facts.cluster))} blocks"
+        )
     if not options.grid:
         where = "from the launch in the file" if site[0] else "not given"
         assumptions.append(f"grid {','.join(map(str, grid))}: {where} (--grid)")
@@ -119,7 +156,8 @@ def build_launch(
                 words[at] = value >> 8 * offset & 0xFFFFFFFF
     if any(size == 8 for size in (p.size_bytes for p in facts.parameters)):
         assumptions.append("pointers are multiples of 512, different arrays do not overlap")
-    return Launch(block, grid, words, frozenset(unknown), options.dynamic_shared_bytes, tuple(assumptions))
+    return Launch(block, grid, words, frozenset(unknown), options.dynamic_shared_bytes, tuple(assumptions),
+                  facts.cluster or (1, 1, 1))  # fmt: skip
 
 
 def _block(facts: KernelFacts, options: Options, site: str, assumptions: list[str]) -> tuple[int, int, int]:
@@ -186,9 +224,11 @@ def _given(
             size, word = 8, POINTER_BASE + (64 + 8 * position + offset // 8) * POINTER_STEP
         else:
             size = min(8, parameter.size_bytes) if not offset_text else 4
-            word = _value(value, declared.split()[:1], size, text)
+            word = _value(value, declared, size, text)
         if offset % 4 or offset + size > max(4, parameter.size_bytes):
             raise BankcheckError(f"--arg '{text[:60]}': the parameter has {parameter.size_bytes} bytes, in words of 4")
+        if (position, offset) in found:
+            raise BankcheckError(f"--arg '{text[:60]}': the parameter is given twice")
         for at in range(0, max(4, size), 4):
             found[position, offset + at] = word >> 8 * at & 0xFFFFFFFF
     return found
@@ -204,11 +244,21 @@ def _number(text: str, whole: str) -> int:
     return number
 
 
-def _value(text: str, kind: list[str], size: int, whole: str) -> int:
-    if kind and kind[0] in ("float", "double"):
+def _value(text: str, declared: str, size: int, whole: str) -> int:
+    """The parameter's bits. `size` is in bytes; without a declared type both signed and unsigned numbers fit."""
+    if declared in ("float", "double"):
         try:
-            packed = struct.pack("<f" if kind[0] == "float" else "<d", float(text[:60]))
+            packed = struct.pack("<f" if declared == "float" else "<d", float(text[:60]))
         except (ValueError, OverflowError):
             raise BankcheckError(f"--arg '{whole[:60]}': '{text[:30]}' is not a number") from None
         return int.from_bytes(packed, "little")
-    return _number(text, whole) & ((1 << 8 * max(size, 4)) - 1)
+    number = _number(text, whole)
+    words = declared.split()
+    plain = bool(words) and words[0] in _INTEGERS and not declared.rstrip(" &").endswith("*")
+    unsigned = plain and words[0] in ("unsigned", "size_t", "bool")
+    low = 0 if unsigned else -(1 << 8 * size - 1)
+    high = (1 << 8 * size) - 1 if unsigned or not plain else (1 << 8 * size - 1) - 1
+    if not low <= number <= high:
+        kind = declared if plain else f"a parameter of {size} bytes"
+        raise BankcheckError(f"--arg '{whole[:60]}': {kind} holds {low} to {high}")
+    return number & ((1 << 8 * max(size, 4)) - 1)

@@ -6,6 +6,8 @@ come back as they were.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,35 +15,37 @@ import numpy as np
 
 from bankcheck.compiled import sass
 from bankcheck.compiled.access import GENERIC, GLOBAL, LOCAL, OTHER, SHARED, Access
+from bankcheck.compiled.async_copy import Copy, CopyCounts, count_copy
 from bankcheck.compiled.fastforward import Entry
 from bankcheck.compiled.launch import SHARED_WINDOW_HIGH
+from bankcheck.compiled.local import LocalMemory
 from bankcheck.compiled.passing import add_terms
 from bankcheck.compiled.requests import count_sectors, count_shared
 from bankcheck.compiled.sass import Instruction, Operand
 from bankcheck.compiled.tally import Contribution
-from bankcheck.compiled.values import LANES, UNKNOWN, Mask, Value, select, uniform_lanes
+from bankcheck.compiled.values import LANES, UNKNOWN, Mask, Value, uniform_lanes
 from bankcheck.hardware import Rule
 
 if TYPE_CHECKING:
     from bankcheck.compiled.execute import Machine
 
-_NOTHING: Contribution = (0, 0, 0, 0, 0, 0, 0)
 _MEMO_LIMIT = 4096
+_BLOCK_SHIFT = 24
+"""The block of a cluster is in the shared address's bits from here on."""
+_DISTRIBUTED = "shared memory that may be another block's of the cluster: its traffic is not modelled"
+_IRREGULAR = "the rows of this cp.async meet sectors or banks in a way that was not measured closely"
 
 
 @dataclass(slots=True)
 class Memory:
-    """Spilled registers by (local address), and counts already made of the same pattern."""
+    """Local memory, and counts already made of the same pattern."""
 
-    lanes: int
-    local: dict[int, Value] = field(default_factory=dict)
+    local: LocalMemory = field(default_factory=LocalMemory)
+    cluster_blocks: int = 1
+    parted: str = ""
+    """What every count from now on assumes about which lanes run together."""
     _memo: dict[tuple[object, ...], tuple[int, ...]] = field(default_factory=dict)
-
-    def forget(self, lanes: Mask) -> None:
-        """What these lanes have in local memory is not known any more."""
-        for address, value in self.local.items():
-            tags = np.zeros(lanes.shape, np.int32) if value.tags is None else value.tags
-            self.local[address] = Value(value.known, np.where(lanes, np.int32(UNKNOWN), tags))
+    _copies: dict[tuple[object, ...], CopyCounts] = field(default_factory=dict)
 
     def perform(
         self, machine: Machine, index: int, instruction: Instruction, access: Access, mask: Mask,
@@ -54,29 +58,37 @@ class Memory:
         sources: list[Value] = []
         counts = [0, 0, 0, 0, 0]
         if unsure is not None:
-            machine.tally.unknown((index,), "which lanes take part depends on data")
-        if access.problem:
+            guard = [machine.values[instruction.guard.index]] if instruction.guard else []
+            machine.tally.unknown((index,), f"which lanes take part depends on {machine.why(guard, unsure)}")
+        if access.problem and access.space != GENERIC:
             machine.tally.unknown((index,), access.problem)
+        if self.parted:
+            machine.tally.note(index, self.parted)
         if access.note:
             machine.tally.note(index, access.note)
         low = high = None
         if access.address is not None and access.space != OTHER:
             low, high = _address(machine, access.address, access.space)
             sources = [low, high]
-            if access.space == LOCAL:
-                self._spill(machine, instruction, low, active, unsure)
-            else:
+            if access.source is not None and not access.problem:
+                origin = _address(machine, access.source, GLOBAL)
+                sources += origin
+                if access.copying is not None:
+                    sources.append(machine.values[access.copying.index])
+                counts = self._copy(machine, index, access, low, origin, active, "BYPASS" in instruction.modifiers,
+                                    "ZFILL" in instruction.modifiers)  # fmt: skip
+            elif access.space == LOCAL:
+                move = self.local.load if instruction.opcode == "LDL" else self.local.store
+                move(machine, instruction, low, active, unsure)
+            elif access.source is None:
                 counts = self._count(machine, index, access, low, high, active)
-        if access.source is not None:
-            source_low, source_high = _address(machine, access.source, GLOBAL)
-            sources += [source_low, source_high]
-            counts[3:] = self._sectors(machine, index, access.bytes_per_lane, source_low, source_high, active)
-        contribution: Contribution = (execs, threads, *counts)  # type: ignore[assignment]
+        requests = int(active.reshape(-1, LANES).any(axis=1).sum())
+        contribution: Contribution = (execs, threads, *counts, requests)  # type: ignore[assignment]
         machine.tally.add(index, contribution)
         if machine.forward.recording:
             guards = [machine.values[instruction.guard.index]] if instruction.guard else []
             grain = 4 if access.space == SHARED else 32
-            grain = max(grain, access.bytes_per_lane)
+            grain = 128 if access.source is not None else max(grain, access.bytes_per_lane)
             machine.forward.record(
                 Entry(index, mask, [*sources, *guards], None, contribution, active, access.space, grain)
             )
@@ -89,9 +101,15 @@ class Memory:
         if access.space == GLOBAL:
             return [0, 0, 0, *self._sectors(machine, index, access.bytes_per_lane, low, high, active)]
         if high.tags is not None and (high.tags[active] != 0).any():
-            machine.tally.unknown((index,), "the address depends on data")
+            machine.tally.unknown((index,), f"the address depends on {machine.why([high], active)}")
             return [0, 0, 0, 0, 0]
         in_shared = active & (high.known == np.uint32(SHARED_WINDOW_HIGH))
+        if in_shared.any():
+            if access.problem:
+                machine.tally.unknown((index,), access.problem)
+            if self.cluster_blocks > 1 or (low.known[in_shared] >> np.uint32(_BLOCK_SHIFT)).any():
+                machine.tally.unknown((index,), _DISTRIBUTED)
+                return [0, 0, 0, 0, 0]
         return [
             *self._shared(machine, index, access.rule, low, in_shared),
             *self._sectors(machine, index, access.bytes_per_lane, low, high, active & ~in_shared),
@@ -106,7 +124,7 @@ class Memory:
             return [0, 0, 0]
         width = max(4, rule.bytes_per_lane)
         if not _countable(machine, low, active, width):
-            machine.tally.unknown((index,), "the address depends on data")
+            machine.tally.unknown((index,), f"the address depends on {machine.why([low], active)}")
             return [0, 0, 0]
         rows, lanes = low.known.reshape(-1, LANES), active.reshape(-1, LANES)
         used = lanes.any(axis=1)
@@ -138,13 +156,52 @@ class Memory:
             return [0, 0]
         known = all(value.tags is None or not (value.tags[active] != 0).any() for value in (low, high))
         if not known:
-            machine.tally.unknown((index,), "the global address depends on data")
+            machine.tally.unknown((index,), f"the global address depends on {machine.why([low, high], active)}")
             return [0, 0]
         lanes = active.reshape(-1, LANES)
         used = lanes.any(axis=1)
         addresses = (low.known.astype(np.int64) | (high.known.astype(np.int64) << 32)).reshape(-1, LANES)[used]
         touched, ideal = count_sectors(width, addresses, lanes[used])
         return [int(touched.sum()), int(ideal.sum())]
+
+    def _copy(
+        self, machine: Machine, index: int, access: Access, to: Value, origin: Sequence[Value], active: Mask,
+        bypass: bool, partial: bool,
+    ) -> list[int]:  # fmt: skip
+        """[wavefronts, ideal, Nsight's wavefronts, sectors, ideal sectors] of one cp.async by all warps."""
+        copying, flag = active, machine.values[access.copying.index] if access.copying else None
+        if flag is not None and access.copying is not None:
+            copying = active & (flag.known != access.copying.inverted)
+        unknown = {
+            "which lanes copy": [flag] if flag else [], "the address": [to], "the global address": [*origin],
+        }  # fmt: skip
+        for what, values in unknown.items():
+            if any(value.tags is not None and value.tags[active].any() for value in values):
+                machine.tally.unknown((index,), f"{what} depends on {machine.why(values, active)}")
+                return [0, 0, 0, 0, 0]
+        source = origin[0].known.astype(np.int64) | origin[1].known.astype(np.int64) << 32
+        columns = [array.reshape(-1, LANES) for array in (to.known.astype(np.int64), source, active, copying)]
+        used = columns[2].any(axis=1)
+        rows = [column[used] for column in columns]
+        for place in (0, 1):
+            first = rows[place][np.arange(len(rows[2])), rows[2].argmax(axis=1)] & ~np.int64(127)
+            rows[place] = np.where(rows[2], rows[place] - first[:, None], 0)
+        total = np.zeros(5, np.int64)
+        for pattern, count in Counter(row.tobytes() for row in np.concatenate(rows, axis=1)).items():
+            key = (access.bytes_per_lane, bypass, partial, pattern)
+            if key not in self._copies:
+                parts = np.frombuffer(pattern, np.int64).reshape(4, LANES).tolist()
+                masks = [[lane == 1 for lane in part] for part in parts[2:]]
+                self._copies[key] = count_copy(
+                    Copy(parts[0], parts[1], masks[0], masks[1], access.bytes_per_lane, bypass, partial)
+                )
+            found = self._copies[key]
+            machine.tally.widest(index, found.ways)
+            if not found.regular:
+                machine.tally.note(index, _IRREGULAR)
+            counts = (found.wavefronts, found.ideal, found.ncu_wavefronts, found.sectors, found.sectors_ideal)
+            total += count * np.array(counts, np.int64)
+        return [int(count) for count in total]
 
     def _load(
         self, machine: Machine, instruction: Instruction, low: Value | None, high: Value | None, active: Mask,
@@ -164,45 +221,13 @@ class Memory:
                 nothing = Value(np.zeros(active.shape, np.uint32), tags)
             machine.write(target, nothing, active, unsure)
 
-    def _spill(self, machine: Machine, instruction: Instruction, low: Value, active: Mask, unsure: Mask | None) -> None:
-        """STL and LDL of whole words at one address in all lanes; anything else forgets local memory."""
-        words = max(1, sass.result_words(instruction) if instruction.opcode == "LDL" else _store_words(instruction))
-        place = low.known[active]
-        simple = (low.tags is None or not low.tags[active].any()) and (
-            not place.size or bool((place == place[0]).all())
-        )
-        narrow = any(m in ("U8", "S8", "U16", "S16") for m in instruction.modifiers)
-        if instruction.opcode == "STL":
-            data = instruction.operands[-1]
-            if not simple or narrow or data.kind != "register":
-                self.forget(active)
-                return
-            for word in range(words if place.size else 0):
-                address = int(place[0]) + 4 * word
-                index = data.index if data.index in sass.ZERO_REGISTERS else data.index + word
-                old = self.local.get(address, Value(np.zeros(self.lanes, np.uint32), np.full(self.lanes, -1, np.int32)))
-                merged = select(active, machine.values[index], old)
-                self.local[address] = merged
-                if unsure is not None:
-                    self.forget(unsure)
-            return
-        nothing = Value(np.zeros(self.lanes, np.uint32), np.full(self.lanes, UNKNOWN, np.int32))
-        for word, target in enumerate(instruction.writes):
-            known = simple and not narrow and place.size
-            value = self.local.get(int(place[0]) + 4 * word, nothing) if known else nothing
-            machine.write(target, value, active, unsure)
-
-
-def _store_words(instruction: Instruction) -> int:
-    return 4 if "128" in instruction.modifiers else 2 if "64" in instruction.modifiers else 1
-
 
 def _countable(machine: Machine, low: Value, active: Mask, width: int) -> bool:
     """Known, or known up to a shift that is common to the warp and a multiple of the access width."""
     if low.tags is None:
         return True
     tags = np.unique(low.tags[active])
-    if (tags == UNKNOWN).any():
+    if (tags < 0).any():
         return False
     if (tags == 0).all():
         return True

@@ -129,7 +129,10 @@ def choose_kernels(wanted: str | None, mangled: Iterable[str]) -> list[str]:
         pattern = re.compile(wanted)
     except re.error as problem:
         raise BankcheckError(f"--kernel '{wanted}' is no kernel's name and no regular expression: {problem}") from None
-    found = [name for name in names if pattern.search(demangle(name)) or pattern.search(name)]
+    found = [
+        name for name in names
+        if any(pattern.search(text) for text in (split_signature(demangle(name))[0], demangle(name), name))
+    ]  # fmt: skip
     if not found:
         shown = ", ".join(split_signature(demangle(name))[0] for name in names[:8])
         raise BankcheckError(f"no kernel matches '{wanted}'; the file has: {shown or 'no kernels'}")

@@ -17,11 +17,12 @@ from bankcheck.compiled.passing import pass_unknowns
 from bankcheck.compiled.sass import Function as Code
 from bankcheck.compiled.sass import Instruction, Operand
 from bankcheck.compiled.semantics import operation
-from bankcheck.compiled.values import Mask, Unknowns, Value
+from bankcheck.compiled.values import UNKNOWN, Mask, Unknowns, Value
 
 NONE, NEGATE, INVERT, FLIP_SIGN, CLEAR_SIGN, SET_SIGN = range(6)
 """Source modifiers; the last three are `-x`, `|x|` and `-|x|` of a float."""
-_FLOAT_SOURCES = frozenset(["FADD", "FMUL", "FFMA", "FSETP", "MUFU", "F2I", "FSEL", "FMNMX"])
+_FLOAT_SOURCES = frozenset(["FADD", "FMUL", "FFMA", "FSETP", "MUFU", "F2I", "FSEL", "FMNMX", "FRND", "F2F"])
+_DOUBLE_SOURCES = frozenset(["DADD", "DMUL", "DFMA", "DSETP"])
 _HALF_SOURCES = frozenset(["HFMA2", "HADD2", "HMUL2"])
 
 
@@ -31,8 +32,8 @@ class Slots:
 
     lanes: int
     values: list[Value]
-    constant: Callable[[int, int], tuple[int, bool]]
-    """(bank, byte offset) -> (word, is it known)."""
+    constant: Callable[[int, int], tuple[int, str]]
+    """(bank, byte offset) -> (word, why it is not known or an empty text)."""
     unknowns: Unknowns
     _immediates: dict[int, int]
     _constants: dict[tuple[int, int], int]
@@ -50,24 +51,25 @@ class Slots:
     def constant_word(self, bank: int, offset: int) -> int:
         """The slot that holds a constant-bank word; an unknown shared by all lanes if the launch does not say it."""
         if (bank, offset) not in self._constants:
-            word, known = self.constant(bank, offset)
-            if known:
+            word, reason = self.constant(bank, offset)
+            if not reason:
                 self._constants[bank, offset] = self.immediate(word)
             else:
-                tags = np.full(self.lanes, self.unknowns.fresh(), np.int32)
+                cause = self.unknowns.because(reason)
+                tags = np.full(self.lanes, self.unknowns.fresh(cause=cause), np.int32)
                 self._constants[bank, offset] = len(self.values)
                 self.values.append(Value(np.zeros(self.lanes, np.uint32), tags))
         return self._constants[bank, offset]
 
 
-def new_slots(lanes: int, constant: Callable[[int, int], tuple[int, bool]]) -> Slots:
+def new_slots(lanes: int, constant: Callable[[int, int], tuple[int, str]]) -> Slots:
     """Slots for a run of `lanes` lanes: registers zero, predicates unknown, PT true.
 
     Nothing a compiled program does depends on what a register held before it was written; but it does write 16-bit
     halves into such registers and mask the other half away later, which is followed only if that half is a number.
     """
     zero = Value(np.zeros(lanes, np.uint32))
-    unset = Value(np.zeros(lanes, np.bool_), np.full(lanes, -1, np.int32))
+    unset = Value(np.zeros(lanes, np.bool_), np.full(lanes, UNKNOWN, np.int32))
     values = [zero] * sass.P + [unset] * (sass.REGISTERS - sass.P)
     values[sass.PT] = values[sass.UPT] = Value(np.ones(lanes, np.bool_))
     return Slots(lanes, values, constant, Unknowns(), {}, {})
@@ -128,7 +130,7 @@ _SIGN_BITS: dict[int, Callable[[Array], Array]] = {
 
 def _lose_shared(value: Value) -> np.ndarray[tuple[int], np.dtype[np.int32]] | None:
     """A negated shared unknown is another unknown; callers that can do better handle it before."""
-    return None if value.tags is None else np.where(value.tags != 0, np.int32(-1), np.int32(0))
+    return None if value.tags is None else np.where(value.tags > 0, np.int32(UNKNOWN), value.tags)
 
 
 def compile_step(instruction: Instruction, slots: Slots) -> Step | None:
@@ -155,6 +157,9 @@ def compile_step(instruction: Instruction, slots: Slots) -> Step | None:
     negated = any(operand.negated for operand in operands)
     if negated and instruction.opcode.removeprefix("U") == "LEA" and (carries or "HI" in instruction.modifiers):
         return None
+    if negated and not carries and 2 in meaning.wide and operands[2].negated and not operands[2].inverted:
+        meaning = replace(meaning, function=_less_pair(meaning.function), rule="pure")
+        operands[2] = replace(operands[2], negated=False)
     sources: list[tuple[int, int]] = []
     for position, operand in enumerate(operands):
         found = _source(operand, slots, position in meaning.wide, instruction)
@@ -166,15 +171,25 @@ def compile_step(instruction: Instruction, slots: Slots) -> Step | None:
 
 _DIVISION_BIAS = (0x0FFFFFFE, 0x1FFFFFFE)
 _DIVISION_SPAN = 24
+_ROOT_RANGE = 0xF3000000
+"""`sqrtf`, rounded to nearest, tells by `x - 0x0d000000` whether its argument needs the slow way."""
 
 
-def is_free_reciprocal(function: Code, index: int) -> bool:
-    """True for a MUFU.RCP that is not part of an integer division.
+def is_free_estimate(function: Code, index: int) -> bool:
+    """True for a MUFU.RCP that is not part of an integer division, and a MUFU.RSQ that is not part of `sqrtf`.
 
-    The hardware's reciprocal is approximate. Integer division lowers it by a fixed bias and corrects the quotient, so
-    any good estimate gives the same result; elsewhere the last bit may decide, and the result is left unknown.
+    The hardware's results are approximate. Integer division lowers the reciprocal by a fixed bias and corrects the
+    quotient, and `sqrtf` corrects the root, so any good estimate gives the same result; elsewhere the last bit may
+    decide, and the result is left unknown.
     """
     instruction = function.instructions[index]
+    if instruction.name == "MUFU.RSQ":
+        source = [o.index for o in instruction.operands if o.kind == "register"][-1:]
+        for near in function.instructions[max(0, index - 4) : index + 5]:
+            reads = [o.index for o in near.operands[1:] if o.kind == "register"]
+            if source == reads[:1] and any(o.value & 0xFFFFFFFF == _ROOT_RANGE for o in near.operands):
+                return False
+        return True
     if not instruction.name.endswith("MUFU.RCP"):
         return False
     for later in function.instructions[index + 1 : index + _DIVISION_SPAN]:
@@ -217,6 +232,8 @@ def _source_operands(instruction: Instruction) -> list[Operand]:
 def _source(operand: Operand, slots: Slots, pair: bool, instruction: Instruction) -> list[tuple[int, int]] | None:
     """The slots of one source operand: two for a 64-bit pair, low word first."""
     modifier = INVERT if operand.inverted else NEGATE if operand.negated else NONE
+    if pair and (instruction.opcode in _DOUBLE_SOURCES or "F64" in instruction.modifiers):
+        return _double_source(operand, slots)
     floating = instruction.opcode.removeprefix("U") in _FLOAT_SOURCES
     if floating and operand.kind != "predicate":
         if operand.inverted:
@@ -252,6 +269,34 @@ def _source(operand: Operand, slots: Slots, pair: bool, instruction: Instruction
             else [(slot, modifier)]
         )
     return None
+
+
+def _double_source(operand: Operand, slots: Slots) -> list[tuple[int, int]] | None:
+    """The two slots of a float64 source; its sign is in the high word."""
+    sign = {(False, False): NONE, (True, False): FLIP_SIGN, (False, True): CLEAR_SIGN, (True, True): SET_SIGN}[
+        operand.negated, operand.absolute
+    ]
+    if operand.kind == "register" and operand.suffix in ("", "64"):
+        high = operand.index if operand.index in sass.ZERO_REGISTERS else operand.index + 1
+        return [(operand.index, NONE), (high, sign)]
+    if operand.kind == "constant" and not operand.terms:
+        return [
+            (slots.constant_word(operand.bank, operand.value), NONE),
+            (slots.constant_word(operand.bank, operand.value + 4), sign),
+        ]
+    if operand.kind == "immediate":
+        bits = sass.double_bits(operand.suffix or operand.text)
+        return None if bits is None else [(slots.immediate(bits), NONE), (slots.immediate(bits >> 32), NONE)]
+    return None
+
+
+def _less_pair(function: Function) -> Function:
+    """A product less a 64-bit pair: the pair's negative is added."""
+
+    def less(a: Array, b: Array, low: Array, high: Array, *rest: Array) -> Array | tuple[Array, ...]:
+        return function(a, b, np.negative(low), ~high + (low == 0), *rest)
+
+    return less
 
 
 def _carrying(negatives: int) -> Function:

@@ -1,4 +1,4 @@
-"""How unknowns pass through an operation. Nothing is guessed: what cannot be followed becomes UNKNOWN."""
+"""How unknowns pass through an operation. Nothing is guessed: what cannot be followed is unknown, with its cause."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from bankcheck.compiled.meaning import Array, Meaning
 from bankcheck.compiled.semantics import truth_table
-from bankcheck.compiled.values import UNKNOWN, Mask, Tags, Unknowns, Value, uniform_lanes
+from bankcheck.compiled.values import Mask, Tags, Unknowns, Value, uniform_lanes
 
 _ALL = np.uint32(0xFFFFFFFF)
 
@@ -22,11 +22,11 @@ def pass_unknowns(
     if rule == "copy":
         return [sources[0]]
     if rule in ("compare", "compare64", "predicate") or all(output.dtype == np.bool_ for output in outputs):
-        return _three_valued(meaning, sources)
+        return _three_valued(meaning, sources, unknowns)
     if rule == "select":
-        return [_select(sources)]
+        return [_select(sources, unknowns)]
     if rule == "bits":
-        return [_bits(meaning, sources, outputs[0], mask, unknowns), _lost(sources, outputs[1])]
+        return [_bits(meaning, sources, outputs[0], mask, unknowns), _lost(sources, outputs[1], unknowns)]
     if rule in ("linear", "carry", "lea", "wide"):
         first = _linear(meaning, sources, outputs[0], unknowns)
     elif rule == "shift" and (left := _left_shift(meaning, sources)) is not None:
@@ -38,7 +38,7 @@ def pass_unknowns(
         if position == 0 and first is not None:
             results.append(first)
         elif output.dtype == np.bool_:
-            results.append(_lost(sources, output))
+            results.append(_lost(sources, output, unknowns))
         else:
             results.append(_uniform(meaning, position, sources, output, mask, unknowns))
     return results
@@ -52,19 +52,28 @@ def _any_tag(sources: Sequence[Value]) -> Mask:
     return found
 
 
-def _lost(sources: Sequence[Value], output: Array) -> Value:
-    """UNKNOWN wherever a source is not known."""
-    lost = _any_tag(sources)
-    return Value(np.where(lost, output.dtype.type(0), output), np.where(lost, np.int32(UNKNOWN), np.int32(0)))
+def _causes(sources: Sequence[Value], unknowns: Unknowns) -> Tags:
+    """Why the lanes of a result that depends on all of its sources are unknown; 0 where they are known."""
+    found = np.zeros(sources[0].known.shape, np.int32)
+    for source in sources:
+        if source.tags is not None:
+            found = np.minimum(found, unknowns.lost(source.tags))
+    return found
+
+
+def _lost(sources: Sequence[Value], output: Array, unknowns: Unknowns) -> Value:
+    """Unknown wherever a source is not known."""
+    causes = _causes(sources, unknowns)
+    return Value(np.where(causes != 0, output.dtype.type(0), output), causes)
 
 
 def _cleaned(known: Array, tags: Tags) -> Value:
     if not tags.any():
         return Value(known)
-    return Value(np.where(tags == UNKNOWN, known.dtype.type(0), known), tags)
+    return Value(np.where(tags < 0, known.dtype.type(0), known), tags)
 
 
-def _three_valued(meaning: Meaning, sources: Sequence[Value]) -> list[Value]:
+def _three_valued(meaning: Meaning, sources: Sequence[Value], unknowns: Unknowns) -> list[Value]:
     """Predicates: known where both possible values of the unknown inputs give the same result."""
     numbers = [at for at, source in enumerate(sources) if source.known.dtype != np.bool_]
     lost = _any_tag([sources[at] for at in numbers]) if numbers else np.zeros(sources[0].known.shape, np.bool_)
@@ -79,11 +88,11 @@ def _three_valued(meaning: Meaning, sources: Sequence[Value]) -> list[Value]:
             arrays[at] = np.where(tags != 0, value, arrays[at])
         outcomes.append(_outcomes(meaning, arrays, numbers, lost))
     flat = [outcome for group in outcomes for outcome in group]
-    results = []
+    results, causes = [], _causes(sources, unknowns)
     for position in range(len(flat[0])):
         alternatives = np.stack([outcome[position] for outcome in flat])
         known: Array = np.asarray(alternatives.all(axis=0))
-        tags = np.where(known == alternatives.any(axis=0), np.int32(0), np.int32(UNKNOWN))
+        tags = np.where(known == alternatives.any(axis=0), np.int32(0), causes)
         results.append(_cleaned(known, tags))
     return results
 
@@ -102,12 +111,12 @@ def _outcomes(meaning: Meaning, arrays: list[Array], numbers: list[int], lost: M
     return results
 
 
-def _select(sources: Sequence[Value]) -> Value:
+def _select(sources: Sequence[Value], unknowns: Unknowns) -> Value:
     a, b, chosen = sources
     zero = np.zeros(a.known.shape, np.int32)
     tags = np.where(chosen.known, zero if a.tags is None else a.tags, zero if b.tags is None else b.tags)
     if chosen.tags is not None:
-        tags = np.where(chosen.tags != 0, np.int32(UNKNOWN), tags)
+        tags = np.where(chosen.tags != 0, unknowns.lost(chosen.tags), tags)
     return _cleaned(np.where(chosen.known, a.known, b.known), tags)
 
 
@@ -154,10 +163,11 @@ def _linear(meaning: Meaning, sources: Sequence[Value], output: Array, unknowns:
 
 
 def _combined(tags: Tags, coefficients: Sequence[int], unknowns: Unknowns) -> int:
+    lost = min((tag for tag, coefficient in zip(tags.tolist(), coefficients, strict=False) if coefficient), default=0)
+    if lost < 0:
+        return int(lost)
     terms: dict[int, int] = {}
     for tag, coefficient in zip(tags.tolist(), coefficients, strict=False):
-        if tag == UNKNOWN and coefficient:
-            return UNKNOWN
         if tag > 0 and coefficient & 0xFFFFFFFF:
             terms[tag] = (terms.get(tag, 0) + coefficient) & 0xFFFFFFFF
     terms = {tag: coefficient for tag, coefficient in terms.items() if coefficient}
@@ -166,7 +176,8 @@ def _combined(tags: Tags, coefficients: Sequence[int], unknowns: Unknowns) -> in
     if len(terms) == 1 and 1 in terms.values():
         return next(iter(terms))
     alignment = min(unknowns.alignment[tag] * (coefficient & -coefficient) for tag, coefficient in terms.items())
-    return unknowns.derived(("sum", *sorted(terms.items())), min(alignment, 1 << 31))
+    cause = min(unknowns.causes[tag] for tag in terms)
+    return unknowns.derived(("sum", *sorted(terms.items())), min(alignment, 1 << 31), cause)
 
 
 def _bits(meaning: Meaning, sources: Sequence[Value], output: Array, mask: Mask, unknowns: Unknowns) -> Value:
@@ -184,7 +195,8 @@ def _bits(meaning: Meaning, sources: Sequence[Value], output: Array, mask: Mask,
     for flips in itertools.product((0, 1), repeat=3):
         changed = [word ^ bits if flip else word for word, bits, flip in zip(words, unknown_bits, flips, strict=True)]
         depends |= truth_table(meaning.table, *changed) ^ output
-    tags = np.where(depends == 0, np.int32(0), np.int32(UNKNOWN))
+    causes = _causes(sources[:3], unknowns)
+    tags = np.where(depends == 0, np.int32(0), causes)
     keys = [np.zeros(output.shape, np.int32) if s.tags is None else s.tags for s in sources[:3]]
     shared = (depends != 0) & ~_depends_on_lost(meaning, words, unknown_bits, sources, depends)
     for word, key in zip(words, keys, strict=True):
@@ -196,18 +208,19 @@ def _bits(meaning: Meaning, sources: Sequence[Value], output: Array, mask: Mask,
             for at in range(3):
                 here &= (keys[at] == row[at]) & ((words[at] & depends) == row[3 + at].astype(np.uint32))
             lowest = int(row[6]) & -int(row[6])
-            tags[here] = unknowns.derived(("bits", meaning.table, *(int(x) for x in row)), lowest)
+            cause = int(causes[here].min())
+            tags[here] = unknowns.derived(("bits", meaning.table, *(int(x) for x in row)), lowest, cause)
     return _cleaned(np.where(tags > 0, output & ~depends, output), tags)
 
 
 def _depends_on_lost(
     meaning: Meaning, words: list[Array], unknown_bits: list[Array], sources: Sequence[Value], depends: Array
 ) -> Mask:
-    """Lanes whose result depends on a source that is UNKNOWN, not merely shared."""
+    """Lanes whose result depends on a source of which nothing is known, not on shared unknowns only."""
     lost = np.zeros(depends.shape, np.bool_)
     for source in sources[:3]:
         if source.tags is not None:
-            lost |= source.tags == UNKNOWN
+            lost |= source.tags < 0
     result: Mask = lost & (depends != 0)
     return result
 
@@ -220,10 +233,10 @@ def _uniform(
     shared = touched.copy()
     for source in sources:
         shared &= uniform_lanes(source.known, source.tags, mask)
-    tags = np.where(touched, np.int32(UNKNOWN), np.int32(0))
+    tags = _causes(sources, unknowns)
     if shared.any():
         # Warps may hold different numbers; one fresh unknown stands for "this function, in each warp".
-        tags[shared] = unknowns.fresh()
+        tags = np.where(shared, np.int32(unknowns.fresh(cause=int(tags[shared].min()))), tags)
     known = np.where(touched, output.dtype.type(0), output)
     return _cleaned(known, tags)
 
@@ -242,5 +255,4 @@ def add_terms(terms: Sequence[tuple[Value, int]], offset: int, unknowns: Unknown
     scales = tuple(scale for _, scale in terms)
     meaning = Meaning(lambda *words: words[0], "linear", scales)
     found = _linear(meaning, sources, low, unknowns)
-    lost = _any_tag(sources)
-    return found or _lost(sources, low), Value(carry, np.where(lost, np.int32(UNKNOWN), np.int32(0)))
+    return found or _lost(sources, low, unknowns), Value(carry, _causes(sources, unknowns))

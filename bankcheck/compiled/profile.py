@@ -11,7 +11,7 @@ from bankcheck.compiled.blocks import count_blocks
 from bankcheck.compiled.crosslane import make_geometry
 from bankcheck.compiled.cubin import Cubin, KernelFacts
 from bankcheck.compiled.execute import new_machine
-from bankcheck.compiled.launch import SHARED_WINDOW_HIGH, STACK_POINTER, Launch, Options, build_launch
+from bankcheck.compiled.launch import SHARED_WINDOW_HIGH, STACK_POINTER, Launch, Options, build_launch, check_shared
 from bankcheck.compiled.results import ASSUMED, COMPUTED, UNKNOWN, InstructionProfile, KernelProfile
 from bankcheck.compiled.sass import Function, Instruction
 from bankcheck.compiled.source import SourceFacts
@@ -45,6 +45,7 @@ def profile_kernel(
     """Execute one kernel for one launch. Raises `BankcheckError` for a launch or code that cannot be run at all."""
     demangled = names.demangle(facts.name)
     launch = build_launch(facts, names.split_signature(demangled)[1], parameter_names, options, site)
+    check_shared(facts, options.dynamic_shared_bytes, cubin.arch)
     entries = {symbol: offset for symbol, (section, offset) in cubin.functions.items() if section == facts.name}
     tables = cubin.constant_banks.get((2, facts.name), b"")
     targets = [int.from_bytes(tables[at : at + 4], "little") for at in range(0, len(tables) - 3, 4)]
@@ -54,13 +55,14 @@ def profile_kernel(
 
     def run(blocks: list[int]) -> Tally:
         tally = Tally()
-        machine = new_machine(graph, entries, make_geometry(launch, blocks, memory.word), tally)
+        machine = new_machine(graph, entries, make_geometry(launch, blocks, memory.word, memory.symbols), tally)
         machine.forward.enabled = limits.fast_forward
         machine.limit = limits.cost or machine.limit
         machine.run()
         return tally
 
-    counted = count_blocks(run, launch, _depends_on_block(graph), limits.blocks)
+    depends = _depends_on_block(graph) or launch.cluster_blocks > 1
+    counted = count_blocks(run, launch, depends, limits.blocks)
     if counted.assumption:
         assumptions.append(counted.assumption)
     if memory.used_initialised:
@@ -102,7 +104,7 @@ def _row(
 
     return InstructionProfile(
         pc=instruction.pc, sass=instruction.text, space=access.space, source_file=file, line=line, inlined=inlined,
-        execs=number(counts.execs), threads=number(counts.threads),
+        execs=number(counts.execs), requests=number(counts.requests), threads=number(counts.threads),
         shared_wavefronts=number(counts.shared), shared_ideal=number(counts.ideal),
         ncu_wavefronts=number(counts.ncu) if counts.ncu != counts.shared else None,
         ways=counts.ways, global_sectors=number(counts.sectors), global_ideal=number(counts.sectors_ideal),
@@ -127,6 +129,7 @@ class _ConstantMemory:
     def __init__(self, cubin: Cubin, facts: KernelFacts, launch: Launch) -> None:
         self._launch = launch
         self._base = facts.parameter_base
+        self._parameters = facts.parameters
         self._size = max((p.offset_bytes + p.size_bytes for p in facts.parameters), default=0)
         self._kernel = facts.name
         self._cubin = cubin
@@ -134,38 +137,46 @@ class _ConstantMemory:
         self._addresses = {
             offset: _GLOBAL_BASE + (symbols.index(symbol) << 28) for offset, symbol in cubin.global_addresses.items()
         }
+        self.symbols = {address: cubin.global_addresses[offset] for offset, address in self._addresses.items()}
         self.used_initialised = False
 
-    def word(self, bank: int, offset: int) -> tuple[int, bool]:
-        """(32-bit word, is it known) at a byte offset of a bank."""
+    def word(self, bank: int, offset: int) -> tuple[int, str]:
+        """(32-bit word, why it is not known or an empty text) at a byte offset of a bank."""
         if bank == 0:
             return self._launch_word(offset)
         if bank == 4 and (offset & ~7) in self._addresses:
-            return self._addresses[offset & ~7] >> 8 * (offset & 4) & 0xFFFFFFFF, True
+            return self._addresses[offset & ~7] >> 8 * (offset & 4) & 0xFFFFFFFF, ""
         data = self._cubin.constant_banks.get((bank, self._kernel)) or self._cubin.constant_banks.get((bank, ""), b"")
         if not 0 <= offset <= len(data) - 4:
-            return 0, False
+            return 0, f"constant bank {bank}, which the file does not give"
         word = int.from_bytes(data[offset : offset + 4], "little")
         if bank == 3:
             # Zero may mean "the host fills it": only a table that has initial values is believed.
             if not any(data):
-                return 0, False
+                return 0, "__constant__ memory, which the host fills"
             self.used_initialised = True
-        return word, True
+        return word, ""
 
-    def _launch_word(self, offset: int) -> tuple[int, bool]:
+    def _launch_word(self, offset: int) -> tuple[int, str]:
         if self._base <= offset < self._base + self._size:
             known = self._launch.constants.get(offset)
-            return (0, False) if known is None or offset in self._launch.unknown_words else (known, True)
+            if known is None or offset in self._launch.unknown_words:
+                return 0, self._parameter(offset)
+            return known, ""
         # Before the parameters: launch shape at 0 (0x360 from sm_100), stack pointer, shared window.
         start = 0x360 if self._base >= 0x380 else 0
         place = offset - start
         if place in range(0, 24, 4):
-            return self._launch.constants[place], True
+            return self._launch.constants[place], ""
         special = {0x28: STACK_POINTER, 0x37C: STACK_POINTER, 0x18: 0, 0x1C: SHARED_WINDOW_HIGH, 0x20: 0, 0x24: 0}
         if (start == 0 and offset in special) or (offset == 0x37C and start):
-            return special[offset], True
-        return 0, False
+            return special[offset], ""
+        return 0, f"a launch constant that is not modelled (byte {offset:#x})"
+
+    def _parameter(self, offset: int) -> str:
+        inside = (p for p in self._parameters if p.offset_bytes <= offset - self._base < p.offset_bytes + p.size_bytes)
+        found = next(inside, None)
+        return f"parameter {found.position}, which is not given" if found else "a parameter that is not given"
 
 
 def profile_cubin(

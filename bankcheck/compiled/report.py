@@ -1,4 +1,4 @@
-"""Profiles as text, JSON, GitHub annotations and SARIF."""
+"""Profiles as text and JSON."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _line_rows(profile: KernelProfile, sources: Sources, paint: Paint) -> list[t
 
 
 def _ran(group: LineProfile) -> bool:
-    return group.status == UNKNOWN or bool(group.total("execs"))
+    return group.status == UNKNOWN or bool(group.total("requests"))
 
 
 def _opcodes(group: LineProfile) -> str:
@@ -94,7 +94,7 @@ def _cells(
     mark = "" if status == COMPUTED else f"[{status}] "
     shared = total("shared_wavefronts")
     return (
-        place, _count(total("execs")), _count(shared), _count(total("shared_ideal")), _count(excess),
+        place, _count(total("requests")), _count(shared), _count(total("shared_ideal")), _count(excess),
         f"{ways}-way" if ways and status != UNKNOWN else "?" if status == UNKNOWN and shared is None else "-",
         _count(total("global_sectors")), _count(total("global_ideal")), mark + shown,
     )  # fmt: skip
@@ -126,11 +126,13 @@ def _totals(profile: KernelProfile) -> list[str]:
     ]
     if profile.total_ncu != wavefronts:
         lines.append(f"  Nsight Compute prints {profile.total_ncu:,} shared wavefronts (its model, not its counter)")
-    share = f"{known} of {every} memory instructions are counted exactly for this launch"
+    share = f"{known - profile.assumed} of {every} memory instructions are counted exactly for this launch"
     if profile.is_sampled:
         share = (
             f"{known} of {every} memory instructions are counted, in {profile.blocks_run} of {profile.blocks} blocks"
         )
+    elif profile.assumed:
+        share += f", {profile.assumed} under the assumption that stands with them"
     lines.append(f"  {share}" + ("" if known == every else f"; totals leave out the {every - known} unknown"))
     return lines
 
@@ -138,63 +140,3 @@ def _totals(profile: KernelProfile) -> list[str]:
 def document(profiles: Iterable[KernelProfile]) -> str:
     """The JSON document."""
     return json.dumps(to_json(profiles), indent=1)
-
-
-def _findings(profiles: Iterable[KernelProfile]) -> list[tuple[str, LineProfile, str, str]]:
-    """(rule, line, level, message) of every line with excess or unknown counts."""
-    found = []
-    for profile in profiles:
-        name = split_signature(profile.kernel)[0]
-        for group in by_line(profile):
-            if group.excess:
-                message = (
-                    f"{name}: {group.total('shared_wavefronts'):,} shared-memory wavefronts where "
-                    f"{group.total('shared_ideal'):,} would do ({group.ways}-way)"
-                )
-                found.append(("bank-conflict", group, "warning", message))
-            if group.status == UNKNOWN:
-                reasons = "; ".join(dict.fromkeys(row.reason for row in group.rows if row.reason))
-                found.append(("not-analysed", group, "note", f"{name}: not counted: {reasons}"))
-    return found
-
-
-def _escaped(text_: str, *, property_: bool = False) -> str:
-    text_ = text_.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return text_.replace(":", "%3A").replace(",", "%2C") if property_ else text_
-
-
-def github(profiles: Iterable[KernelProfile]) -> str:
-    """GitHub workflow annotations, one a line."""
-    lines = []
-    for rule, group, level, message in _findings(profiles):
-        kind = "notice" if level == "note" else level
-        place = f"file={_escaped(group.source_file, property_=True)},line={max(1, group.line)}"
-        lines.append(f"::{kind} {place},title={rule}::{_escaped(message)}")
-    return "\n".join(lines)
-
-
-def sarif(profiles: Iterable[KernelProfile], version: str) -> str:
-    """SARIF 2.1.0."""
-    results = []
-    for rule, group, level, message in _findings(profiles):
-        region = {"startLine": max(1, group.line)}
-        location = {"artifactLocation": {"uri": group.source_file or "unknown"}, "region": region}
-        results.append(
-            {
-                "ruleId": rule,
-                "level": level,
-                "message": {"text": message},
-                "locations": [{"physicalLocation": location}],
-            }
-        )
-    rules = [
-        {
-            "id": "bank-conflict",
-            "shortDescription": {"text": "shared-memory requests take more wavefronts than needed"},
-        },
-        {"id": "not-analysed", "shortDescription": {"text": "the traffic of an access is not known"}},
-    ]
-    driver = {"name": "bankcheck", "version": version, "rules": rules}
-    run = {"tool": {"driver": driver}, "results": results}
-    schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=1)

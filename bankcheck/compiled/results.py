@@ -13,7 +13,8 @@ COMPUTED, ASSUMED, UNKNOWN = "computed", "assumed", "unknown"
 class InstructionProfile:
     """One memory instruction, summed over the blocks that were run. Counts are None where `status` is "unknown".
 
-    `execs` are warp-level executions; `shared_*` wavefronts (the hardware's count); `global_*` 32-byte sectors.
+    `execs` are warp-level executions, `requests` those in which some lane takes part; `shared_*` wavefronts (the
+    hardware's count); `global_*` 32-byte sectors.
     `ncu_wavefronts` is set only where Nsight Compute's own rule gives another number than the hardware's counter.
     """
 
@@ -25,6 +26,7 @@ class InstructionProfile:
     inlined: tuple[tuple[str, int], ...]
     """The inline stack, innermost first; empty if the line is the instruction's own."""
     execs: int | None
+    requests: int | None
     threads: int | None
     shared_wavefronts: int | None
     shared_ideal: int | None
@@ -62,6 +64,11 @@ class KernelProfile:
         """(instructions whose counts are known, all memory instructions that can run)."""
         known = sum(row.status != UNKNOWN for row in self.instructions)
         return known, len(self.instructions)
+
+    @property
+    def assumed(self) -> int:
+        """How many instructions' counts rest on an assumption."""
+        return sum(row.status == ASSUMED for row in self.instructions)
 
     @property
     def is_sampled(self) -> bool:
@@ -141,6 +148,7 @@ def to_json(profiles: Iterable[KernelProfile]) -> dict[str, Any]:
                 "blocks": profile.blocks, "blocks_run": profile.blocks_run,
                 "assumptions": list(profile.assumptions),
                 "memory_instructions": every, "memory_instructions_known": known,
+                "memory_instructions_assumed": profile.assumed,
                 "totals": {
                     name: profile.total(name)
                     for name in ("shared_wavefronts", "shared_ideal", "global_sectors", "global_ideal")

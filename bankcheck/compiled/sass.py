@@ -196,6 +196,17 @@ def float_bits(text: str, half: bool) -> int | None:
         return None
 
 
+def double_bits(text: str) -> int | None:
+    """The 64-bit pattern of a floating-point immediate."""
+    words = {"INF": "inf", "QNAN": "nan", "SNAN": "nan"}
+    body = text.lstrip("+-").strip()
+    try:
+        number = float(words.get(body, body))
+        return int.from_bytes(struct.pack("<d", -number if text.startswith("-") else number), "little")
+    except ValueError:
+        return None
+
+
 _NO_DESTINATION = words(
     """
     ST STG STS STL STSM RED REDG REDS BRA BRX JMP JMX CALL RET EXIT BSSY BSYNC BREAK BAR NOP MEMBAR ERRBAR
@@ -222,7 +233,9 @@ def decoded(
     if guard and not guard.startswith("@"):  # nvdisasm files P2R's operand PR under "predicate"
         parts, guard = [*parts[:1], guard, *parts[1:]], ""
     operands = tuple(parse_operand(part) for part in parts)
-    if "E" in modifiers:  # a 64-bit address: before sm_80 its register pair is written like a single register
+    if (
+        "E" in modifiers and opcode != "LDGSTS"
+    ):  # a 64-bit address: before sm_80 its register pair is written like a single register
         operands = tuple(_wide_address(operand) for operand in operands)
     condition = parse_operand(guard.removeprefix("@")) if guard else None
     if condition is not None and condition.kind != "predicate":

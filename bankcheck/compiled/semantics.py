@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from bankcheck.compiled import floats, words64
+from bankcheck.compiled import doubles, floats, words64
 from bankcheck.compiled.meaning import Array, Function, Meaning
 from bankcheck.compiled.sass import Instruction
 
@@ -201,6 +201,11 @@ def _choose(signed: bool) -> Function:
     return function
 
 
+def _choose_of_three(signed: bool) -> Function:
+    choose = _choose(signed)
+    return lambda a, b, c, minimum: choose(choose(a, b, minimum), c, minimum)
+
+
 def _add_choose(signed: bool) -> Function:
     choose = _choose(signed)
     return lambda a, b, c, minimum: choose(a + b, c, minimum)
@@ -259,15 +264,18 @@ def _population(a: Array) -> Array:
     return np.bitwise_count(a).astype(_U32)
 
 
-_FLOAT_OPCODES = frozenset(["FADD", "FMUL", "FFMA", "FSETP", "I2F", "I2FP", "F2I", "MUFU", "FMNMX"])
+_FLOAT_OPCODES = frozenset(["FADD", "FMUL", "FFMA", "FSETP", "I2F", "I2FP", "F2I", "MUFU", "FMNMX", "FRND"])
 
 
 def operation(instruction: Instruction) -> Meaning | None:
     """What the instruction computes, or None for an opcode or modifier that is not modelled."""
     opcode, modifiers = instruction.opcode, instruction.modifiers
+    if opcode in doubles.OPCODES and (opcode[0] == "D" or "F64" in modifiers):
+        return doubles.operation(opcode, modifiers)
     if opcode.removeprefix("U") in _FLOAT_OPCODES:
         found = floats.operation(opcode.removeprefix("U"), modifiers)
-        return Meaning(found, "float") if found else None
+        pair = opcode == "I2F" and not {"U64", "S64"}.isdisjoint(modifiers)
+        return Meaning(found, "float", wide=(0,) if pair else ()) if found else None
     if opcode[:1] == "U" and opcode not in ("UCLEA",):
         opcode = opcode[1:]
     if "64" in modifiers or (opcode == "ISETP" and not {"U64", "S64"}.isdisjoint(modifiers)):
@@ -370,7 +378,7 @@ _BUILDERS: dict[str, Builder] = {
     "ISETP": _build_compare, "LOP3": _build_logic, "PLOP3": _build_predicate_logic,
     "SEL": _plain(_select, "select"), "FSEL": _plain(_select, "select"),
     "IMNMX": _by_sign(_choose, "choose"), "VIMNMX": _by_sign(_choose, "choose"),
-    "VIADDMNMX": _by_sign(_add_choose, "pure"),
+    "VIADDMNMX": _by_sign(_add_choose, "pure"), "VIMNMX3": _by_sign(_choose_of_three, "pure"),
     "PRMT": _plain(_permute, "pure"), "IABS": _plain(_absolute, "pure"), "BREV": _plain(_reverse_bits, "pure"),
     "POPC": _plain(_population, "pure"), "FLO": _build_leading,
     "SGXT": _by_sign(_extend, "pure"), "BMSK": _plain(_bit_mask, "pure", "W"),

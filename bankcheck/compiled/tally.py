@@ -17,10 +17,12 @@ class Row:
     ncu: int = 0
     sectors: int = 0
     sectors_ideal: int = 0
+    requests: int = 0
+    """Executions in which some lane takes part."""
     ways: int = 0
 
 
-Contribution = tuple[int, int, int, int, int, int, int]
+Contribution = tuple[int, int, int, int, int, int, int, int]
 """The additive fields of a `Row`, in order."""
 
 
@@ -35,7 +37,7 @@ class Tally:
     def add(self, index: int, contribution: Contribution, times: int = 1) -> None:
         """Add `times` executions' worth of counts."""
         row = self.rows.setdefault(index, Row())
-        execs, threads, shared, ideal, ncu, sectors, sectors_ideal = contribution
+        execs, threads, shared, ideal, ncu, sectors, sectors_ideal, requests = contribution
         row.execs += execs * times
         row.threads += threads * times
         row.shared += shared * times
@@ -43,11 +45,14 @@ class Tally:
         row.ncu += ncu * times
         row.sectors += sectors * times
         row.sectors_ideal += sectors_ideal * times
+        row.requests += requests * times
 
     def merge(self, other: Tally, times: int) -> None:
         """Add another run's counts, `times` over."""
         for index, row in other.rows.items():
-            counts = (row.execs, row.threads, row.shared, row.ideal, row.ncu, row.sectors, row.sectors_ideal)
+            counts = (
+                row.execs, row.threads, row.shared, row.ideal, row.ncu, row.sectors, row.sectors_ideal, row.requests,
+            )  # fmt: skip
             self.add(index, counts, times)
             self.widest(index, row.ways)
         for index, reasons in other.reasons.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -97,4 +98,11 @@ def opcodes() -> Built:
 def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`bankcheck profile` in a process of its own."""
     command = [sys.executable, "-m", "bankcheck", "profile", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+
+
+@pytest.fixture(scope="session")
+def kinds() -> dict[str, Built]:
+    """The kernels of many kinds that were measured, by the name of their file."""
+    return {name: build(DATA / f"{name}.cu") for name in ("kinds", "more_kinds")}

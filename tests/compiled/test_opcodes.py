@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable
 from fractions import Fraction
@@ -46,6 +47,18 @@ def _shuffles(t: int) -> int:
     return ((warp | (lane ^ 5)) * 7) + down + (warp + (lane & 16 | 9))
 
 
+def _warp(t: int) -> range:
+    return range(t & ~31, (t & ~31) + 32)
+
+
+def _alike(t: int, key: Callable[[int], int]) -> int:
+    return sum(1 << (k & 31) for k in _warp(t) if key(k) == key(t))
+
+
+def _lowest(mask: int) -> int:
+    return (mask & -mask).bit_length()
+
+
 EXPECTED: dict[str, Callable[[int], int]] = {
     "quotient": lambda t: t * 1000 // A,
     "remainder": lambda t: (t * 77 + 5) % A,
@@ -73,6 +86,16 @@ EXPECTED: dict[str, Callable[[int], int]] = {
     "ballot": lambda t: sum(1 for k in range(t & ~31, t) if k % 3 == 0) * 32 + (t & 31),
     "shuffled": _shuffles,
     "voted": lambda t: (100 if (t & ~31) + 31 < 40 else 200) + (7 if t & ~31 == 64 else 3) * t,
+    "of_three": lambda t: min(t * 3, A * 4, 150 - t) + max(t, A, B),
+    "long_quotient": lambda t: _trunc(t * 1000000007 - 40000000000, W >> 3),
+    "long_remainder": lambda t: t * 1000000007 % (W // 77),
+    "root": lambda t: int((math.isqrt(8 * t + 1) - 1) / 2) * 32 + t,
+    "in_doubles": lambda t: int(t * A + 0.5 * t - 7.25) + 64,
+    "rounded_down": lambda t: (
+        math.floor(_f32(_f32(t * _f32(0.7)) - 9)) + math.ceil(_f32(t * _f32(0.3))) + round(t * 0.5) + 64
+    ),
+    "matched": lambda t: _alike(t, lambda k: k % A).bit_count() * 32 + _lowest(_alike(t, lambda k: k // 3)),
+    "reduced": lambda t: max(k * 7 % A for k in _warp(t)) * 32 + sum(k & 3 for k in _warp(t)) + t,
     "lane_masks": lambda t: ((1 << (t & 31)) - 1) >> 3,
 }
 
@@ -164,7 +187,7 @@ def _run(text: str, registers: dict[str, int], predicates: dict[str, bool] | Non
     """Execute one instruction with the given register contents; the registers and predicates it writes."""
     name, _, operands = text.partition(" ")
     instruction = sass.decoded(0, name, operands, "", text, "", 0)
-    slots = new_slots(32, lambda bank, offset: (0, False))
+    slots = new_slots(32, lambda bank, offset: (0, "not given"))
     step = compile_step(instruction, slots)
     assert step is not None, text
     for register, word in registers.items():
@@ -198,6 +221,8 @@ def test_products(a: int, b: int, c: int, d: int) -> None:
     assert wide["R0"] | wide["R1"] << 32 == (a * b + addend) & (1 << 64) - 1
     wide = _run("IMAD.WIDE R0,R2,R3,R4", registers)
     assert wide["R0"] | wide["R1"] << 32 == (_s32(a) * _s32(b) + addend) & (1 << 64) - 1
+    wide = _run("IMAD.WIDE R0,R2,R3,-R4", registers)
+    assert wide["R0"] | wide["R1"] << 32 == (_s32(a) * _s32(b) - addend) & (1 << 64) - 1
     assert _run("IMAD.HI.U32 R0,R2,R3,R4", registers)["R0"] == (a * b + addend >> 32) & M32
     assert _run("IMAD.HI R0,R2,R3,R4", registers)["R0"] == (_s32(a) * _s32(b) + addend >> 32) & M32
 
@@ -263,6 +288,54 @@ def test_bytes_and_bits(a: int, b: int, selector: int) -> None:
     assert _run("SGXT.U32 R0,R1,0xc", registers)["R0"] == a & 0xFFF
 
 
+@settings(max_examples=60, deadline=None)
+@given(words, words, words)
+def test_the_least_and_largest_of_three(a: int, b: int, c: int) -> None:
+    registers = {"R1": a, "R2": b, "R3": c}
+    assert _run("VIMNMX3 R0,R1,R2,R3,PT", registers)["R0"] == min(map(_s32, (a, b, c))) & M32
+    assert _run("VIMNMX3.U32 R0,R1,R2,R3,!PT", registers)["R0"] == max(a, b, c)
+
+
+def _double_words(x: float) -> tuple[int, int]:
+    bits = int.from_bytes(struct.pack("<d", x), "little")
+    return bits & M32, bits >> 32
+
+
+finite = st.floats(min_value=-1e15, max_value=1e15)
+
+
+@settings(max_examples=60, deadline=None)
+@given(finite, finite, finite)
+def test_doubles(a: float, b: float, c: float) -> None:
+    """One rounding each, like exact fractions rounded to float64."""
+    registers: dict[str, int] = {}
+    for name, number in ((2, a), (4, b), (6, c)):
+        registers[f"R{name}"], registers[f"R{name + 1}"] = _double_words(number)
+
+    def result(text: str) -> float:
+        found = _run(text, registers)
+        return struct.unpack("<d", struct.pack("<II", found["R0"], found["R1"]))[0]
+
+    assert result("DADD R0,R2,-R4") == a - b
+    assert result("DMUL R0,R2,R4") == a * b
+    assert result("DFMA R0,R2,R4,R6") == float(Fraction(a) * Fraction(b) + Fraction(c))
+    assert result("DADD R0,|R2|,0.5") == abs(a) + 0.5
+    whole = _run("F2I.F64.TRUNC R0,R2", registers)["R0"]
+    assert whole == min(max(math.trunc(a), -(1 << 31)), (1 << 31) - 1) & M32
+    assert _run("DSETP.LT.AND P0,PT,R2,R4,PT", registers)["P0"] == (a < b)
+
+
+@settings(max_examples=60, deadline=None)
+@given(words, words)
+def test_long_integers_and_floats(low: int, high: int) -> None:
+    number = low | high << 32
+    upward = _run("I2F.U64.RP R0,R2", {"R2": low, "R3": high})["R0"]
+    above, below = (struct.unpack("<f", struct.pack("<I", max(0, upward - step)))[0] for step in (0, 1))
+    assert Fraction(above) >= number and (Fraction(below) < number or number == 0)
+    back = _run("F2I.U64.TRUNC R0,R2", {"R2": upward})
+    assert back["R0"] | back["R1"] << 32 == min(int(above), (1 << 64) - 1)
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.floats(width=32, min_value=2**-40, max_value=2**40), st.floats(width=32, min_value=2**-40, max_value=2**40))
 def test_directed_products(a: float, b: float) -> None:
@@ -274,7 +347,7 @@ def test_directed_products(a: float, b: float) -> None:
 
 
 def test_an_opcode_that_is_not_modelled_is_never_guessed() -> None:
-    slots = new_slots(32, lambda bank, offset: (0, False))
+    slots = new_slots(32, lambda bank, offset: (0, "not given"))
     for text in ("FFMA.RZ R0,R1,R2,R3", "IADD3.RELU R0,R1,R2,R3", "FROB R0,R1", "LOP3.LUT R0,R1.H0_H0,R2,RZ,0xc0,!PT"):
         name, _, operands = text.partition(" ")
         assert compile_step(sass.decoded(0, name, operands, "", text, "", 0), slots) is None, text

@@ -1,0 +1,99 @@
+"""Profiles as GitHub annotations and SARIF: the lines with excess, and those that could not be counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path, PurePath
+from typing import Any
+from urllib.parse import quote
+
+from bankcheck.compiled.names import split_signature
+from bankcheck.compiled.results import UNKNOWN, KernelProfile, LineProfile, by_line
+
+
+def _findings(profiles: Iterable[KernelProfile]) -> list[tuple[str, LineProfile, str, str]]:
+    """(rule, line, level, message) of every line with excess or unknown counts."""
+    found = []
+    for profile in profiles:
+        name = split_signature(profile.kernel)[0]
+        for group in by_line(profile):
+            if group.excess:
+                message = (
+                    f"{name}: {group.total('shared_wavefronts'):,} shared-memory wavefronts where "
+                    f"{group.total('shared_ideal'):,} would do ({group.ways}-way)"
+                )
+                found.append(("bank-conflict", group, "warning", message))
+            if group.status == UNKNOWN:
+                reasons = "; ".join(dict.fromkeys(row.reason for row in group.rows if row.reason))
+                found.append(("not-analysed", group, "note", f"{name}: not counted: {reasons}"))
+    return found
+
+
+def relative(source_file: str, root: Path) -> str | None:
+    """The file's path below `root`, with forward slashes; None if it is not there.
+
+    A binary names its sources as they lay where it was built: of such a path, the longest end that exists below `root`
+    is meant.
+    """
+    path = PurePath(source_file)
+    if path.is_relative_to(root):
+        return path.relative_to(root).as_posix()
+    parts = path.parts[1:] if path.is_absolute() else path.parts
+    if ".." in parts:
+        return None
+    for start in range(len(parts)):
+        if (root / PurePath(*parts[start:])).is_file():
+            return PurePath(*parts[start:]).as_posix()
+    return None
+
+
+def _escaped(text: str, *, property_: bool = False) -> str:
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace(":", "%3A").replace(",", "%2C") if property_ else text
+
+
+def github(profiles: Iterable[KernelProfile], root: Path) -> str:
+    """GitHub workflow annotations, one a line, with paths below `root`."""
+    lines = []
+    for rule, group, level, message in _findings(profiles):
+        kind = "notice" if level == "note" else level
+        file = relative(group.source_file, root) or group.source_file
+        place = f"file={_escaped(file, property_=True)},line={max(1, group.line)}"
+        lines.append(f"::{kind} {place},title={rule}::{_escaped(message)}")
+    return "\n".join(lines)
+
+
+def sarif(profiles: Iterable[KernelProfile], version: str, root: Path) -> str:
+    """SARIF 2.1.0, with URIs relative to `root` for the files below it."""
+    results = []
+    for rule, group, level, message in _findings(profiles):
+        location = {"artifactLocation": _artifact(group, root), "region": {"startLine": max(1, group.line)}}
+        results.append(
+            {
+                "ruleId": rule,
+                "level": level,
+                "message": {"text": message},
+                "locations": [{"physicalLocation": location}],
+            }
+        )
+    rules = [
+        {
+            "id": "bank-conflict",
+            "shortDescription": {"text": "shared-memory requests take more wavefronts than needed"},
+        },
+        {"id": "not-analysed", "shortDescription": {"text": "the traffic of an access is not known"}},
+    ]
+    driver = {"name": "bankcheck", "version": version, "rules": rules}
+    run = {"tool": {"driver": driver}, "results": results}
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=1)
+
+
+def _artifact(group: LineProfile, root: Path) -> dict[str, Any]:
+    below = relative(group.source_file, root)
+    if below is not None:
+        return {"uri": quote(below), "uriBaseId": "%SRCROOT%"}
+    if PurePath(group.source_file).is_absolute():
+        return {"uri": PurePath(group.source_file).as_uri()}
+    return {"uri": quote(group.source_file or "unknown")}
