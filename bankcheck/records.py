@@ -3,7 +3,7 @@
 The standard library compiles up to eight methods for every class, each by itself. A lint of one file defines some
 forty records, and would spend more time on them than on the file. Here a class compiles its `__init__`; what else it
 can do, being compared, hashed and shown, are closures over the names of its fields. The behaviour is that of
-`dataclasses`; type checkers take it for the same, and so do the functions of that module (`asdict`, `fields`).
+`dataclasses`, and type checkers take it for the same.
 """
 
 from __future__ import annotations
@@ -54,22 +54,6 @@ def replace(record: T, **changes: Any) -> T:
     return changed
 
 
-class _AsDataclass:
-    """`__dataclass_fields__`, made when a function of `dataclasses` first looks at it."""
-
-    def __get__(self, record: object, cls: Any) -> dict[str, Any]:
-        import dataclasses
-
-        found = []
-        for name, (default, factory, *rest) in cls.__fields__.items():
-            given = {"default": default} if default is not _NOTHING else {"default_factory": factory} if factory else {}
-            about = dict(zip(("init", "compare", "repr"), rest, strict=True))
-            found.append((name, Any, dataclasses.field(**given, **about)))
-        fields: dict[str, Any] = vars(dataclasses.make_dataclass(cls.__name__, found))["__dataclass_fields__"]
-        cls.__dataclass_fields__ = fields
-        return fields
-
-
 def _record(cls: Any, frozen: bool) -> Any:
     space = dict(cls.__dict__)
     own = {name: space.pop(name, _NOTHING) for name in space.get("__annotations__", ())}
@@ -77,7 +61,7 @@ def _record(cls: Any, frozen: bool) -> Any:
         space.pop(name, None)
     fields = dict(getattr(cls, "__fields__", {}))
     fields |= {name: value if isinstance(value, Field) else Field(value) for name, value in own.items()}
-    space |= {"__slots__": tuple(own), "__fields__": fields, "__dataclass_fields__": _AsDataclass()}
+    space |= {"__slots__": tuple(own), "__fields__": fields, "__match_args__": tuple(fields)}
     compared = _getter([name for name, about in fields.items() if about.compare])
     shown = [name for name, about in fields.items() if about.repr]
 

@@ -91,15 +91,6 @@ def test_records_inherit_fields(made: Any) -> None:
     assert named != _point(made)(1, ("a",)) and made.replace(named, x=2) == Named(2, ("a",), "b")
 
 
-@MADE
-def test_the_functions_of_dataclasses_know_records(made: Any) -> None:
-    one = _point(made)(3, ("a",))
-    assert dataclasses.asdict(one) == {"x": 3, "names": ("a",), "total": 4}
-    assert [f.name for f in dataclasses.fields(one)] == ["x", "names", "total"]
-    assert dataclasses.replace(one, x=4).total == 5
-    assert dataclasses.asdict(_bag(made)([1])) == {"items": [1], "size": 0}
-
-
 def test_records_go_to_other_processes() -> None:
     from bankcheck.expr import INT, Const, Symbol, binary
     from bankcheck.lint.findings import FileResult
