@@ -6,6 +6,8 @@ instruction is a 4-byte load, that lanes follow threadIdx, and which of that was
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from bankcheck import ctype as types
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, Record, Type, name_of, size_of
@@ -17,7 +19,6 @@ from bankcheck.layout import Swizzle, escape
 from bankcheck.lower import Lowering
 from bankcheck.options import Options
 from bankcheck.places import Address, Array, Place
-from bankcheck.records import dataclass, replace
 from bankcheck.scope import AccessScope, read_integer
 from bankcheck.syntax import Snippet, Tree
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -17,7 +18,6 @@ from bankcheck.ctype import name_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.options import options_from
 from bankcheck.proof import Outcome, Proof, prove
-from bankcheck.records import dataclass, replace
 from bankcheck.sectors import Sectors, count_sectors
 from bankcheck.warps import domain_of, enumerate_points, lane_offsets, symbolic_request, with_sums_as_unknowns
 

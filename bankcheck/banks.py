@@ -8,12 +8,12 @@ or to explain `count_wavefronts`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import BANKS, ROW_BYTES, ROW_QUEUES, WARP_LANES, WORD_BYTES, Groups, Rule, rule_for
-from bankcheck.records import dataclass
 
 Addresses = Sequence[int | None]
 """One byte address per lane of a warp, None where the lane is inactive. Length 1 to 32."""

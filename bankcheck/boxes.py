@@ -5,9 +5,10 @@ The unknown u of a box is u = m*q + r with q in a range: `Unknown(0, 63, 8, 3)` 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bankcheck import poly
 from bankcheck.poly import Number
-from bankcheck.records import dataclass
 
 MAX_OPERATIONS = 1_200_000
 """Work for one question: about a second."""

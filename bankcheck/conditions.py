@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import gcd, lcm, prod
 
 from bankcheck.boxes import Box, Unknown
-from bankcheck.records import dataclass
 
 MAX_LISTED = 8
 MAX_SETS = 300

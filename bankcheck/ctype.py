@@ -5,10 +5,11 @@ Sources: CUDA C++ Programming Guide (built-in vector types) and the x86-64 Syste
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bankcheck import expr
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt
-from bankcheck.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from bankcheck.ctype import ArrayType, PointerType, Type, align_of, record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const
 from bankcheck.lower import Lowering
-from bankcheck.records import dataclass
 from bankcheck.syntax import Tree
 
 MAX_BYTES = 1 << 30

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
-
-from bankcheck.records import dataclass, field
 
 Span = tuple[int, int]
 NO_SPAN: Span = (0, 0)

@@ -7,6 +7,7 @@ then gives the count that is printed. Padding keeps the access's alignment: 16-b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from bankcheck import ctype as types
 from bankcheck.access import read_access
@@ -18,7 +19,6 @@ from bankcheck.errors import BankcheckError
 from bankcheck.hardware import ROW_BYTES, Rule
 from bankcheck.layout import Swizzle
 from bankcheck.options import Options
-from bankcheck.records import dataclass, replace
 from bankcheck.warps import lane_offsets
 
 MAX_SWIZZLE_BITS = 5

@@ -19,10 +19,10 @@ requesting *lanes* are counted (atomics and cp.async.ca serve one lane at a time
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from bankcheck.errors import BankcheckError
-from bankcheck.records import dataclass, replace
 
 BANKS = 32
 WORD_BYTES = 4

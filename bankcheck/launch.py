@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bankcheck import expr
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Node, Symbol
 from bankcheck.hardware import WARP_LANES
-from bankcheck.records import dataclass
 
 MAX_THREADS = 1024
 _AXES = "xyz"

@@ -15,10 +15,11 @@ elements stay together. The map is its own inverse and only renames places, so n
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bankcheck import expr
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Node
-from bankcheck.records import dataclass
 
 MAX_BIT = 30
 

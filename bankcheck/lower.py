@@ -7,6 +7,7 @@ a place of type float4. What a name means is the `Scope`'s business.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from bankcheck import expr
@@ -14,7 +15,6 @@ from bankcheck.ctype import ArrayType, PointerType, Record, Type, name_of, size_
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.places import Address, Array, Entity, Place, decayed, element, is_pointer, moved, plus
-from bankcheck.records import replace
 from bankcheck.syntax import MAX_NESTING, Tree
 
 

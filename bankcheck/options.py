@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bankcheck.errors import BankcheckError
 from bankcheck.launch import Block
 from bankcheck.layout import TMA_SWIZZLES, Swizzle
-from bankcheck.records import dataclass
 
 MAX_DIMENSION = 1 << 24
 

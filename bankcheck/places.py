@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, Type
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Node
-from bankcheck.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

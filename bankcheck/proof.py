@@ -16,13 +16,13 @@ apart, which can only raise the count: the result is then an upper bound and say
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from bankcheck import poly
 from bankcheck.boxes import Box, Effort, Split, Undecided, cut
 from bankcheck.expr import Evaluator, Lanes, Node, Undefined
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
 from bankcheck.poly import Number, Poly
-from bankcheck.records import dataclass, field
 from bankcheck.symbolic import BoxArithmetic
 
 NO_WRAP = "unsigned index arithmetic does not wrap past 2^32"

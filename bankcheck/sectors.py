@@ -6,9 +6,9 @@ Source: CUDA C++ Best Practices Guide, coalesced access to global memory; counts
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bankcheck.hardware import SECTOR_BYTES
-from bankcheck.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

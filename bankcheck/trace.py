@@ -7,11 +7,11 @@ lane is inactive. Columns between the first and the last are ignored, so the mea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from bankcheck.banks import Traffic, count_wavefronts
 from bankcheck.errors import BankcheckError
-from bankcheck.records import dataclass
 
 MAX_ADDRESS_DIGITS = 18
 MAX_REMEMBERED = 1 << 14

@@ -7,6 +7,7 @@ is one more uniform unknown: `threadIdx.y` of a 32x8 block is simply `warp`, so 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -19,7 +20,6 @@ from bankcheck.expr import Const, Evaluator, Lanes, Node, Op, Symbol, Undefined
 from bankcheck.hardware import SECTOR_BYTES, WARP_LANES
 from bankcheck.launch import LANE_NAMES, Block
 from bankcheck.proof import Outcome, Request, bank_request
-from bankcheck.records import replace
 
 MAX_POINTS = 20_000
 MAX_ADDRESS = 1 << 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from bankcheck.lint.config import Config, find_config, load_config
 from bankcheck.lint.findings import FileResult
 from bankcheck.lint.rules import codes_matching
 from bankcheck.lint.run import Input, check_all, find_files, mark_known
-from bankcheck.records import replace
 
 FORMATS = ("text", "json", "github", "sarif")
 

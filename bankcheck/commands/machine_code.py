@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bankcheck.compiled.files import profile_file
@@ -12,7 +13,6 @@ from bankcheck.compiled.names import demangle, split_signature
 from bankcheck.compiled.results import ASSUMED, UNKNOWN, InstructionProfile, KernelProfile
 from bankcheck.errors import BankcheckError
 from bankcheck.lint.compiled import MachineAccess
-from bankcheck.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

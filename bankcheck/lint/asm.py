@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import Record
 from bankcheck.expr import Const, Unknown
 from bankcheck.lint.reader import BYTE, Reader
 from bankcheck.places import Address, Entity, Place
-from bankcheck.records import replace
 from bankcheck.syntax import Tree
 
 ROW = Record("row of 16 bytes", 16, 16, ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.expr import Evaluator, Node
@@ -14,7 +15,6 @@ from bankcheck.lint.findings import Finding, Label
 from bankcheck.lint.memory import LANES, Barrier, Site, conjunction
 from bankcheck.lint.merge import same
 from bankcheck.lint.verdict import Verdict
-from bankcheck.records import replace
 
 MAX_PAIRS = 300
 """Pairs of accesses that are compared thread by thread in one kernel."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, Type
@@ -15,7 +16,6 @@ from bankcheck.lint.program import Function, Program, declarator_name, template_
 from bankcheck.lint.reader import Reader
 from bankcheck.lint.state import Frame
 from bankcheck.places import Address, Entity, Place
-from bankcheck.records import replace
 from bankcheck.syntax import Tree
 
 MAX_CALLS = 16

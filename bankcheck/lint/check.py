@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from bankcheck.hardware import arch_note
 from bankcheck.lint.checks import CHECKS
@@ -16,7 +17,6 @@ from bankcheck.lint.program import read_program
 from bankcheck.lint.rules import BY_CODE
 from bankcheck.lint.source import Source, Suppression
 from bankcheck.lint.unparsed import check_unparsed
-from bankcheck.records import replace
 
 _CONFLICTS = frozenset(("BC101", "BC102", "BC103", "BC202", "BC203", "BC204"))
 _NEVER_SUPPRESSED = frozenset(("BC900",))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bankcheck import expr
 from bankcheck.expr import Const, Node, Span, Unknown
 from bankcheck.lint.memory import is_shared, marks
 from bankcheck.places import Address, Entity, Place
-from bankcheck.records import replace
 
 
 def choose(condition: Node, yes: Entity, no: Entity, span: Span) -> Entity:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
 from bankcheck.lint.findings import AccessRow, Basis, Finding, Place, Summary
-from bankcheck.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

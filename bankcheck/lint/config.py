@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from bankcheck.hardware import arch_note
 from bankcheck.launch import Block
 from bankcheck.lint.compiled import MachineCode
 from bankcheck.lint.rules import RULES, codes_matching
-from bankcheck.records import dataclass, field
 
 NAMES = ("bankcheck.toml", "pyproject.toml")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from bankcheck.expr import Span
 from bankcheck.lint.findings import AccessRow, Basis, Label, Place
@@ -15,7 +16,6 @@ from bankcheck.lint.merge import merge_members
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.source import Directive, Source
 from bankcheck.lint.verdict import Case, Verdict
-from bankcheck.records import dataclass, field
 from bankcheck.syntax import Tree
 
 MAX_REGIONS = 20

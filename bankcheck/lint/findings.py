@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
-
-from bankcheck.records import dataclass, field, replace
 
 Severity = Literal["error", "warning", "note"]
 Basis = Literal["proved", "computed", "assumed"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
@@ -18,7 +19,6 @@ from bankcheck.lint.program import Function, Program, declarator_name
 from bankcheck.lint.state import OutOfSteps, Scopes
 from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Address, Entity, Place
-from bankcheck.records import replace
 from bankcheck.syntax import Tree
 
 

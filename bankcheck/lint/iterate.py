@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.expr import CInt, Const, Evaluator, Node, Symbol, Unknown
@@ -13,7 +14,6 @@ from bankcheck.lint.program import declarator_name
 from bankcheck.lint.state import Scopes
 from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Address, Entity, Place
-from bankcheck.records import replace
 from bankcheck.syntax import Tree
 
 FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from math import gcd, prod
 
 from bankcheck import expr
@@ -25,7 +26,6 @@ from bankcheck.lint.lanes import Split, Splitter, content, coordinates
 from bankcheck.lint.masks import COMPARISONS, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
 from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
-from bankcheck.records import replace
 
 MAX_POINTS = 1024
 MAX_CELLS = 600

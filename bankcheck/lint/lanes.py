@@ -7,13 +7,13 @@ of `132*threadIdx.x + 4*(row + j)` only `132*threadIdx.x` matters, and one count
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass, field
 from math import gcd
 
 from bankcheck import expr
 from bankcheck.expr import Const, Node, Op, Symbol, post_order
 from bankcheck.launch import Block
 from bankcheck.lint.memory import LANES
-from bankcheck.records import dataclass, field
 
 
 def coordinates(block: Block) -> dict[str, Node]:

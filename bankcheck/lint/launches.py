@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from bankcheck.ctype import Type, size_of
 from bankcheck.errors import BankcheckError
@@ -13,7 +14,6 @@ from bankcheck.lint.interpret import Interpreter
 from bankcheck.lint.machine import Launch
 from bankcheck.lint.program import Function, LaunchSite, Program
 from bankcheck.lint.source import Directive
-from bankcheck.records import dataclass, field, replace
 from bankcheck.syntax import Tree
 
 MAX_LAUNCHES = 24

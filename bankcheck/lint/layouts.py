@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, shape_of
@@ -12,7 +13,6 @@ from bankcheck.lint.facts import Execution, Facts, trial
 from bankcheck.lint.findings import Finding
 from bankcheck.lint.memory import Buffer
 from bankcheck.lint.verdict import Verdict
-from bankcheck.records import replace
 
 MAX_PAD = 8
 ROW = 16

@@ -8,6 +8,7 @@ as a symbol. `s >>= 1` or `pos = (pos + 4) & 63` have no such form: they are exe
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from bankcheck import expr
@@ -17,7 +18,6 @@ from bankcheck.launch import Block
 from bankcheck.lint.memory import LANES, PER_LANE, Site, Variable
 from bankcheck.lint.state import State
 from bankcheck.places import Address, Entity
-from bankcheck.records import dataclass, replace
 
 MAX_UNROLL = 256
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from bankcheck.ctype import Type
@@ -14,7 +15,6 @@ from bankcheck.lint.memory import Barrier, Site
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.reader import Reader
 from bankcheck.lint.state import State
-from bankcheck.records import dataclass, field
 from bankcheck.syntax import Tree
 
 

@@ -8,13 +8,13 @@ believed if it is the same for all), `??` for a value that differs from lane to 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import Type
 from bankcheck.expr import Const, Node, Span
 from bankcheck.places import Array, Entity, Place
-from bankcheck.records import dataclass, field
 
 UNIFORM, PER_LANE = "?", "??"
 CARRIED, CARRIED_UNIFORM = "@", "@="

@@ -6,11 +6,12 @@ memory. (Seen in the SASS of `a += s[t].x; a += s[t].y;` for sm_90: one LDS.64.)
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bankcheck import expr
 from bankcheck.ctype import Record, size_of
 from bankcheck.expr import Const, Node, Op
 from bankcheck.lint.memory import Site
-from bankcheck.records import replace
 
 MAX_COMPARED = 5_000
 

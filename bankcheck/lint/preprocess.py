@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
@@ -17,7 +18,6 @@ from bankcheck.expr import Const, Node, Span
 from bankcheck.lint.glance import Include
 from bankcheck.lower import Lowering
 from bankcheck.places import Array, Entity, Place
-from bankcheck.records import dataclass, field
 from bankcheck.syntax import Snippet
 
 MAX_EXPANSION = 50_000

@@ -7,6 +7,7 @@ is lost.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, Type, size_of
@@ -20,7 +21,6 @@ from bankcheck.lint.source import Source
 from bankcheck.lint.state import State
 from bankcheck.lint.type_reader import TypeReader, field_of, operator_of
 from bankcheck.places import Address, Array, Entity, Place, is_pointer
-from bankcheck.records import replace
 from bankcheck.syntax import Tree
 
 BYTE = expr.UCHAR

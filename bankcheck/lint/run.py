@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +14,6 @@ from bankcheck.errors import BankcheckError
 from bankcheck.lint.config import Config, matches
 from bankcheck.lint.findings import FileResult
 from bankcheck.lint.glance import Include, may_use_shared
-from bankcheck.records import replace
 
 if TYPE_CHECKING:
     from bankcheck.lint.launches import KnownLaunch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
@@ -12,7 +13,6 @@ from bankcheck.expr import CInt, Const, Node, Op, Span, Symbol, Unknown
 from bankcheck.launch import Block
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Barrier, Buffer, Member, Site, Variable, is_shared, marks
 from bankcheck.places import Address, Entity, Place
-from bankcheck.records import dataclass, field, replace
 
 MAX_TREE = 4_000
 """Nodes an expression may have when it is written out; larger ones become unknown."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
 
 from bankcheck.banks import Traffic
 from bankcheck.ctype import name_of
@@ -10,7 +11,6 @@ from bankcheck.expr import CInt
 from bankcheck.hardware import Rule, rule_for
 from bankcheck.lint.findings import Basis
 from bankcheck.lint.memory import Site
-from bankcheck.records import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ The row's address comes from lane 8m+i, which in general holds none of its eleme
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bankcheck.matrix.lanes import Place
 from bankcheck.matrix.tile import BANK_GROUPS, SEGMENT_BYTES, Tile
-from bankcheck.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

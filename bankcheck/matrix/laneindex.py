@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Evaluator, Node, Span, Symbol, Undefined, symbols_of
 from bankcheck.lower import Lowering
 from bankcheck.places import Entity, Place
-from bankcheck.records import dataclass
 from bankcheck.syntax import Snippet
 
 _LANE_NAMES = ("lane", "lane_id", "laneid", "laneId")

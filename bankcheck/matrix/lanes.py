@@ -12,12 +12,12 @@ Both coordinates may be given as C expressions in `lane`, `q`, `rb`, `rows` and 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
 from bankcheck.errors import BankcheckError
 from bankcheck.matrix.tile import Tile
-from bankcheck.records import dataclass
 
 if TYPE_CHECKING:
     from bankcheck.matrix.laneindex import LaneIndex

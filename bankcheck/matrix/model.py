@@ -13,6 +13,7 @@ Sources: PTX ISA (ldmatrix, stmatrix: addresses, fragments, alignment, targets);
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from bankcheck.banks import Traffic, count_wavefronts
 from bankcheck.errors import BankcheckError
@@ -22,7 +23,6 @@ from bankcheck.matrix.lanes import Place, Request, find_requests
 from bankcheck.matrix.swizzlefacts import SwizzleFacts, cute_layout, keeps_segments, row_swizzles, swizzle_facts
 from bankcheck.matrix.tile import BANK_GROUPS, SEGMENT_BYTES, Tile, byte_swizzle, period, plain_tile
 from bankcheck.options import SwizzleLike
-from bankcheck.records import dataclass, replace
 
 MAX_SHARED_BYTES = 227 * 1024
 """The most shared memory any block can have (CUDA C++ Programming Guide, compute capability 9.0 and 10.0)."""

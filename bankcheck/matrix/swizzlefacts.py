@@ -10,10 +10,11 @@ With another pitch the same bits hold other coordinates: still one-to-one, but m
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bankcheck.hardware import ROW_BYTES
 from bankcheck.layout import Swizzle, escape
 from bankcheck.matrix.tile import SEGMENT_BYTES, Tile
-from bankcheck.records import dataclass
 
 _SEGMENT_BITS = SEGMENT_BYTES.bit_length() - 1
 _LINE_BITS = ROW_BYTES.bit_length() - 1

@@ -7,12 +7,13 @@ rows of a matrix meet in one group; rows 144 bytes apart go through all eight.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bankcheck.ctype import size_of, type_named
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import ROW_BYTES
 from bankcheck.layout import Swizzle
 from bankcheck.options import SwizzleLike, chosen_swizzle
-from bankcheck.records import dataclass
 
 SEGMENT_BYTES = 16
 """What one lane's address points at: one row of an 8x8 matrix of 16-bit units (PTX ISA, ldmatrix)."""
