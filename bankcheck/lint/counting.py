@@ -32,7 +32,9 @@ class Setting(NamedTuple):
     shifts: tuple[int, ...]
     """What may be added to all addresses: the part that all lanes share, modulo what matters."""
     last: int | None
-    """The last offset at which an access lies in the array; None if the offsets are not known in full."""
+    """The last offset at which an access lies in the array; None if its size is not known."""
+    floating: bool
+    """Whether the lanes share a rest that may be anything, so that only the distances of the offsets are known."""
 
 
 class Counts:
@@ -44,6 +46,8 @@ class Counts:
         """Cases with addresses outside the array are believed only if there are no others."""
         self.misfits = False
         """Whether some of the shifts would misalign the access."""
+        self.banks_apart = True
+        """Whether in all requests no two lanes that are served together touch one bank."""
         self.problem = ""
         """Why there is no count after all."""
         self._alike: dict[Hashable, list[Key]] = {}
@@ -58,15 +62,16 @@ class Counts:
 
         Returns what tells its cases from others.
         """
-        rule, shifts, last = self._setting
+        rule, shifts, last, floating = self._setting
         counted = lanes[: 8 * rule.matrices] if rule.matrices else lanes
         present = [lane for lane in counted if lane is not None]
         if not present and lanes.count(None) == len(lanes):
             return []
-        inside = last is None or not present or (min(present) >= 0 and max(present) <= last)
+        start = min(present, default=0) if floating else 0
+        inside = last is None or not present or (start <= min(present) and max(present) - start <= last)
         tally = self.inside if inside else self.outside
-        start = present[0] - present[0] % _PERIOD if present else 0
-        alike = (inside, exact, *[None if lane is None else lane - start for lane in lanes])
+        period = present[0] - present[0] % _PERIOD if present else 0
+        alike = (inside, exact, *[None if lane is None else lane - period for lane in lanes])
         keys = self._alike.get(alike)
         if keys is not None:
             for key in keys:
@@ -76,13 +81,16 @@ class Counts:
         residues = {lane % width for lane in present}
         fitting = [shift for shift in shifts if residues <= {-shift % width}]
         if not fitting:
+            self.banks_apart = False
             at = next(lane + shifts[0] for lane in present if (lane + shifts[0]) % width)
             return [tally.add(None, values, fault=f"a lane accesses byte {at}, which is not a multiple of {width}")]
         self.misfits |= len(fitting) < len(shifts)
         self._alike[alike] = keys = []
         for shift in fitting:
             addresses = tuple(None if lane is None else lane + shift for lane in lanes)
-            keys.append(tally.add(self._count(rule, addresses), values, exact=exact))
+            traffic = self._count(rule, addresses)
+            self.banks_apart = self.banks_apart and _banks_apart(traffic)
+            keys.append(tally.add(traffic, values, exact=exact))
         return keys
 
 
@@ -107,7 +115,7 @@ class Counter:
     ) -> Counts:
         """The counts of every warp (if `warp` is among the `domains`) at every value of the symbols."""
         trees = [guard, offset, *[bound.lanes for bound in bounds]]
-        key = (setting.rule.instruction, setting.shifts, setting.last, *map(self._number, trees),
+        key = (setting.rule.instruction, *setting[1:], *map(self._number, trees),
                *[(bound.name, bound.unit, bound.symbol, bound.sign) for bound in bounds], *domains.items())  # fmt: skip
         if key not in self._answered:
             counts = self._answered[key] = Counts(setting, self.count)
@@ -140,6 +148,11 @@ class Counter:
                         return problem
                     counts.add(offsets, {**at, **sample})
         return ""
+
+
+def _banks_apart(traffic: Traffic) -> bool:
+    lanes = (sum(map(len, words.values())) for group in traffic.groups for words in group.banks.values())
+    return all(count <= 1 for count in lanes)
 
 
 def _column(value: expr.Lanes, warps: int) -> list[expr.Value]:

@@ -8,9 +8,10 @@ prover. An access that resists all of it is not counted, and the verdict says wh
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from math import gcd, prod
+from typing import TYPE_CHECKING
 
 from bankcheck import expr
 from bankcheck.boxes import Box, Effort
@@ -25,7 +26,10 @@ from bankcheck.lint.findings import Basis
 from bankcheck.lint.lanes import Split, Splitter, content, coordinates
 from bankcheck.lint.masks import COMPARISONS, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
-from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
+from bankcheck.lint.verdict import Verdict, rule_of
+
+if TYPE_CHECKING:
+    from bankcheck.proof import Outcome
 
 MAX_POINTS = 1024
 MAX_CELLS = 600
@@ -147,22 +151,29 @@ class _Judgement:
 
     # Ways to count
 
-    def _enumerated(self, domains: Mapping[str, Range], guards: list[Node], bounds: list[Op]) -> Verdict:
-        """Count every warp at every value of the symbols."""
+    def _enumerated(
+        self, domains: Mapping[str, Range], guards: list[Node], bounds: list[Op], *, needs_apart: str = ""
+    ) -> Verdict:
+        """Count every warp at every value of the symbols.
+
+        `needs_apart`: why there is no count unless the lanes that are served together touch different banks.
+        """
         limits = [bound_of(bound, self.judge._splitter) for bound in bounds]
-        setting = Setting(self.rule, self._shifts(), self._last())
+        setting = self._setting(self._shifts())
         counts = self.judge.counter.enumerate(setting, self.split.node, conjunction(tuple(guards)), limits, domains)
         if counts.problem:
             return self._unknown(counts.problem)
+        if needs_apart and self.rule.counts != "lanes" and not counts.banks_apart:
+            return self._unknown(needs_apart)
         if counts.misfits:
             self.assumptions[f"the addresses are multiples of {self.rule.bytes_per_lane}, as the access needs"] = None
-        return self._finished(counts.tally, self._free(bounds))
+        return self._finished(counts, self._free(bounds))
 
     def _proved(self) -> Verdict:
         """The prover, for what has too many values to try."""
         active = conjunction(tuple(self.terms))
         address = self.split.node
-        counts = Counts(Setting(self.rule, (0,), self._last()), self.judge.counter.count)
+        counts = Counts(self._setting((0,)), self.judge.counter.count)
         names = [name for name in expr.symbols_of(address, active) if name != "lane"]
         if any(name.startswith(PER_LANE) for name in names):
             return self._unknown(next(self.judge.reasons[n] for n in names if n.startswith(PER_LANE)))
@@ -188,14 +199,24 @@ class _Judgement:
             problems = [outcome.undefined for outcome in proof.outcomes if outcome.undefined]
             if problems and len(problems) == len(proof.outcomes):
                 return self._unknown(problems[0])
-            for outcome in proof.outcomes:
+            if problems:
+                self.assumptions[self._left_out(proof.outcomes, box)] = None
+            for outcome in sorted(proof.outcomes, key=lambda o: min(_simplest(o.box).values(), default=0) < 0):
                 if outcome.undefined or all(a is None for a in outcome.addresses):
                     continue
-                values = {name: known.nearest_zero() for name, known in outcome.box.items()}
-                for key in counts.add(list(outcome.addresses), values, outcome.exact):
+                for key in counts.add(list(outcome.addresses), _simplest(outcome.box), outcome.exact):
                     cells.append(Cell(outcome.box, key))
         when = describe(cells, box) if len(counts.inside.samples) > 1 and len(cells) <= MAX_CELLS else {}
-        return self._finished(counts.tally, names, when)
+        return self._finished(counts, names, when)
+
+    def _left_out(self, outcomes: Sequence[Outcome], box: Box) -> str:
+        """The values for which the access has an address, and why the others have none."""
+        from bankcheck.conditions import Cell, describe
+
+        why = ", ".join(dict.fromkeys(outcome.undefined for outcome in outcomes if outcome.undefined))
+        cells = [Cell(outcome.box, not outcome.undefined) for outcome in outcomes]
+        when = describe(cells, box)[True] if len(cells) <= MAX_CELLS else ""
+        return self._in_words(f"{when or 'values for which the address is defined'} (for others: {why})")
 
     def _without_open_guards(self) -> Verdict | None:
         """Another try with all lanes active where a condition on the launch's values could not be settled."""
@@ -230,9 +251,7 @@ class _Judgement:
         if bounds is None or prod(d.count for d in domains.values()) > MAX_POINTS:
             return self._unknown(reason)
         filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
-        verdict = self._enumerated(domains, [*filters, *lane_terms], bounds)
-        if self.rule.counts != "lanes" and any(not _banks_apart(case) for case in verdict.cases):
-            return self._unknown(reason)
+        verdict = self._enumerated(domains, [*filters, *lane_terms], bounds, needs_apart=reason)
         return replace(verdict, basis="proved" if verdict.basis == "computed" else verdict.basis)
 
     # Counting
@@ -247,12 +266,10 @@ class _Judgement:
         step = gcd(self.split.unit, need)
         return tuple(range(0, need, step))
 
-    def _last(self) -> int | None:
-        """The last offset in the array at which an access fits, None if it is not known: others never happen."""
+    def _setting(self, shifts: tuple[int, ...]) -> Setting:
         size = size_of(self.site.buffer.ctype)
-        if self.site.buffer.dynamic or not size or self.split.unit:
-            return None
-        return size - self.rule.bytes_per_lane
+        last = None if self.site.buffer.dynamic or not size else size - self.rule.bytes_per_lane
+        return Setting(self.rule, shifts, last, bool(self.split.unit))
 
     def _bind(self, values: Mapping[str, int]) -> dict[str, int]:
         bind = dict(self.site.binds)
@@ -265,19 +282,23 @@ class _Judgement:
         names = [*self.split.shared, *expr.symbols_of(*bounds)]
         return [n for n in dict.fromkeys(names) if n not in ("lane", "warp") and n not in self.site.ranges]
 
-    def _finished(self, tally: Tally, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
-        cases = tally.cases(self._bind, when or {})
+    def _finished(self, counts: Counts, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
+        cases = counts.tally.cases(self._bind, when or {})
         involved = expr.symbols_of(*self.split.lanes, *self.terms)
         guessed = [name for name in involved if name.startswith(UNIFORM)]
         if len(cases) > 1 and guessed:
             return self._unknown(self.judge.reasons.get(guessed[0], "a value is not known"))
+        contended = self.site.op in ("atomic", "cas") and not self.split.lanes and any(case.excess for case in cases)
+        if contended and self.site.maybe:  # such as `if (leader) atomicMax(&peak, value)`
+            return self._unknown(f"how many lanes update this address depends on '{_short(self.site.maybe[0])}'")
         open_names = [n for n in free if n not in self.site.ranges and n not in ("warp", "lane")]
         open_names += [n for n, r in self.site.ranges.items() if r.high >= expr.INT.high >> 8]
         basis: Basis = "proved" if open_names else "computed"
         if self.assumptions:
             basis = "assumed"
         address = [n for n in expr.symbols_of(*self.split.lanes) if n in open_names]
-        return Verdict(self.site, cases, basis, "", tuple(self.assumptions), not cases, tuple(address))
+        outside = not counts.inside.samples
+        return Verdict(self.site, cases, basis, "", tuple(self.assumptions), not cases, tuple(address), outside=outside)
 
     def _unknown(self, reason: str) -> Verdict:
         return Verdict(self.site, reason=reason, assumptions=tuple(self.assumptions))
@@ -290,14 +311,9 @@ class _Judgement:
             self.assumptions[f"'{buffer.name}' starts at a multiple of {need} bytes"] = None
 
 
-def _banks_apart(case: Case) -> bool:
-    """Whether no two lanes of a service group touch one bank."""
-    if case.traffic is None:
-        return False
-    for group in case.traffic.groups:
-        if any(sum(len(lanes) for lanes in words.values()) > 1 for words in group.banks.values()):
-            return False
-    return True
+def _simplest(box: Box) -> dict[str, int]:
+    """The values of a box that a person would try first."""
+    return {name: known.nearest_zero() for name, known in box.items()}
 
 
 def _short(text: str) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bankcheck.banks import Traffic
-from bankcheck.ctype import name_of
+from bankcheck.ctype import Opaque, name_of
+from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt
-from bankcheck.hardware import Rule, rule_for
+from bankcheck.hardware import AGGREGATED, Rule, rule_for
 from bankcheck.lint.findings import Basis
 from bankcheck.lint.memory import Site
 
@@ -47,6 +48,16 @@ class Verdict:
     never: bool = False
     free: tuple[str, ...] = ()
     """Unknowns of the launch (parameters, template arguments) that the addresses of the lanes depend on."""
+    outside: bool = False
+    """Whether the cases are all outside the array (or there are none)."""
+    merging: str = ""
+    """What a conflict takes for granted if the compiler may merge the access with its neighbours."""
+
+    def assumed_for(self, case: Case | None) -> tuple[str, ...]:
+        """What is taken for granted about one case."""
+        return (
+            (*self.assumptions, self.merging) if self.merging and case is not None and case.excess else self.assumptions
+        )
 
     @property
     def worst(self) -> Case | None:
@@ -93,10 +104,14 @@ def rule_of(site: Site) -> Rule:
         return rule_for(f"{'ld' if op == 'load' else 'st'}.shared.b{bits}")
     if op == "cas":
         return rule_for(f"atom.shared.cas.b{bits}")
+    if site.aggregated:
+        return rule_for(AGGREGATED)
     if op == "atomic":
         suffix = {"float": "f32", "double": "f64", "half2": "f16x2", "__nv_bfloat162": "bf16x2"}.get(
             name_of(site.ctype)
         )
+        if suffix is None and isinstance(site.ctype, Opaque):
+            raise BankcheckError(f"the cost of an atomic operation on '{site.ctype.name}' is not known")
         if suffix is None:
             signed = isinstance(site.ctype, CInt) and site.ctype.signed and bits == 32
             suffix = f"{'s' if signed else 'u'}{bits}"

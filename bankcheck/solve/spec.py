@@ -90,7 +90,9 @@ def read_problem(
         try:
             found = _read_access(parts, place, tile, block or DEFAULT_BLOCK)
         except BankcheckError as error:  # what was read is the line with its other parts blank
-            raise BankcheckError(error.message, text if error.span else "", error.span) from error
+            raise BankcheckError(
+                error.message.removeprefix("--let "), text if error.span else "", error.span
+            ) from error
         if isinstance(found, str):
             unsolvable.append((text.strip(), found))
         else:

@@ -332,3 +332,20 @@ def test_cp_async_is_counted_on_every_architecture(arch: str, tmp_path: Path) ->
     assert (row["status"], row["shared_wavefronts"], row["global_sectors"]) != ("unknown", None, None)
     # Rows of 144 bytes: the halves of a 32-byte sector go to two sectors of shared memory, and each way is counted.
     assert row["shared_wavefronts"] == 4 and row["global_sectors"] == 32
+
+
+def test_a_binary_cannot_put_any_file_into_a_report(tmp_path: Path) -> None:
+    from bankcheck.commands.profile import _sources
+    from bankcheck.compiled.results import InstructionProfile, KernelProfile
+
+    names = [tmp_path / "kernel.cu", tmp_path / "secret", tmp_path / "key.pem"]
+    for name in names:
+        name.write_text("text")
+    rows = tuple(
+        InstructionProfile(
+            0, "LDS R0, [R1]", "shared", str(name), 1, (), 1, 1, 32, 1, 1, None, 1, None, None, "computed", ""
+        )
+        for name in names
+    )
+    profile = KernelProfile("k", "k", "sm_90", (32, 1, 1), (1, 1, 1), 1, 1, (), rows)
+    assert list(_sources([profile], str(tmp_path / "kernel.cu"))) == [str(tmp_path / "kernel.cu")]
