@@ -15,6 +15,8 @@ Totals = Callable[[str], int | None]
 Sources = Mapping[str, Sequence[str]]
 """File name as recorded by the compiler -> its lines, for the files that could be read."""
 
+_NOTES = 4
+"""Reasons printed below a row."""
 _HEAD = ("line", "requests", "wavefronts", "ideal", "excess", "n-way", "sectors", "ideal", "")
 _RED, _YELLOW, _BOLD, _DIM, _END = "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
@@ -113,7 +115,8 @@ def _table(rows: list[tuple[str, ...]], tails: list[tuple[str, ...]], width: int
         line = f"  {left}  {numbers}  {shown}".rstrip()
         style = _DIM if at == 0 else _YELLOW if "[unknown]" in shown else _RED if cells[4] not in ("-", "?") else ""
         lines.append(paint(line, style) if style else line)
-        lines += [paint(f"      {note}"[: max(width, 60)], _DIM) for note in tail[:4]]
+        more = (f"and {len(tail) - _NOTES} more reasons (--format json)",) if len(tail) > _NOTES else ()
+        lines += [paint(f"      {note}"[: max(width, 60)], _DIM) for note in (*tail[:_NOTES], *more)]
     return lines
 
 
