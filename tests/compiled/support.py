@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("numpy")
 
+from bankcheck.cli import main
 from bankcheck.compiled import compilers, disassembly, toolchain
 from bankcheck.compiled.cubin import Cubin, read_cubin
 from bankcheck.compiled.inputs import Build, load
@@ -95,11 +98,21 @@ def opcodes() -> Built:
     return build(DATA / "opcodes.cu")
 
 
-def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_process(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`bankcheck profile` in a process of its own."""
     command = [sys.executable, "-m", "bankcheck", "profile", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+
+
+def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """`bankcheck profile` as `run_process` runs it, but in this process, which has everything loaded."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["bankcheck", "profile", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="session")
