@@ -116,6 +116,18 @@ def _recorded_options(place: Path, target: Path) -> tuple[list[str], str | None]
     return kept, compiler
 
 
+def _refuse_shell_text(path: str, options: Sequence[str]) -> None:
+    """nvcc starts its tools through a shell, in which names and options with these characters would run commands.
+
+    (Seen with nvcc 13.0: a file named `$(command).cu`. It escapes quotes in options, but not in file names.)
+    """
+    names = {path: '$`"\\\n', str(Path(path).resolve()): '$`"\\\n', **dict.fromkeys(options, "$`\n")}
+    for text, active in names.items():
+        if any(character in text for character in active):
+            shown = text[:60].replace("\n", " ")
+            raise BankcheckError(f"nvcc would hand '{shown}' to a shell: not compiled with it (try --nvcc {NVRTC})")
+
+
 def _has(cubin: bytes, kernel: str) -> bool:
     try:
         return bool(choose_kernels(kernel, read_cubin(cubin).kernels))
@@ -127,6 +139,8 @@ def _by_nvcc(
     compiler: str, path: str, arch: str, instances: Sequence[str], options: Sequence[str], kernel: str
 ) -> bytes:
     """Compile with nvcc; instances that are asked for get their address taken in a file that includes this one."""
+    _refuse_shell_text(path, options)
+    path = f"./{path}" if path.startswith("-") else path
     with tempfile.TemporaryDirectory(prefix="bankcheck-") as folder:
         output = str(Path(folder) / "kernel.cubin")
         source = path

@@ -27,9 +27,10 @@ DATA = Path(__file__).parent / "data"
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory):
-    """No test reads or writes the user's cache."""
+    """No test reads or writes the user's cache; the processes of one run share theirs."""
     patch = pytest.MonkeyPatch()
-    patch.setenv("BANKCHECK_CACHE", str(tmp_path_factory.mktemp("cache")))
+    base = tmp_path_factory.getbasetemp()
+    patch.setenv("BANKCHECK_CACHE", str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"))
     yield
     patch.undo()
 
@@ -40,6 +41,7 @@ class Built:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.cubin: Cubin = read_cubin(data)
+        self._known: dict[tuple[object, ...], KernelProfile] = {}
         self.listing, self.inlining = toolchain.disassemble(data, self.cubin.has_inlining, True)
 
     def profile(
@@ -47,9 +49,12 @@ class Built:
     ) -> KernelProfile:
         """The profile of the one kernel that matches."""
         options = Options(block, grid, arguments, smem)
-        found = profile_cubin(self.cubin, self.listing, self.inlining, kernel, options, None, limits or Limits())
-        assert len(found) == 1, [profile.kernel for profile in found]
-        return found[0]
+        key = kernel, options, limits
+        if key not in self._known:
+            found = profile_cubin(self.cubin, self.listing, self.inlining, kernel, options, None, limits or Limits())
+            assert len(found) == 1, [profile.kernel for profile in found]
+            (self._known[key],) = found
+        return self._known[key]
 
     def function(self, kernel: str) -> disassembly.Function:
         """The decoded code of the kernel with this mangled name."""

@@ -295,6 +295,25 @@ def test_source_that_does_not_compile(tmp_path: Path) -> None:
     assert found.returncode == 2 and "undeclared" in found.stderr and "Traceback" not in found.stderr
 
 
+@pytest.mark.parametrize("name", ["a$(touch made).cu", "a`touch made`.cu", 'a"; touch made; ".cu'])
+def test_a_file_name_is_no_command(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """nvcc passes names to a shell."""
+    need_tools()
+    if find_tool("nvcc") is None:
+        pytest.skip("needs nvcc")
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(XOR.read_text())
+    found = run_command(name)
+    assert not Path("made").exists()
+    assert found.returncode == 2 and "to a shell: not compiled" in found.stderr and found.stderr.count("\n") == 1
+
+
+def test_a_file_name_is_no_option_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("-x.cu").write_text(XOR.read_text())
+    assert run_command("--block", "32,32", "--", "-x.cu").stdout.startswith("tx ")
+
+
 def test_ptx(tmp_path: Path) -> None:
     path = tmp_path / "k.ptx"
     path.write_text(
