@@ -175,19 +175,23 @@ def text(found: Diff) -> str:
             continue
         lines.append(f"{kernel.kernel}: wavefronts, excess, sectors by line (old -> new){unknown}")
         lines += assumed
-        places = [_place(change) for change in kernel.changes]
-        width = max(map(len, places))
-        for place, change in zip(places, kernel.changes, strict=True):
-            pairs = zip(_counts(change.old), _counts(change.new), strict=True)
-            cells = (_number(a) if a == b else f"{_number(a)} -> {_number(b)}" for a, b in pairs)
-            shown = (change.new or change.old or _NO_LINE).text[:60]
-            numbers = "  ".join(f"{cell:>20}" for cell in cells)
-            lines.append(f"  {place.ljust(width)}{numbers}  {shown}")
+        rows = [_row(change) for change in kernel.changes]
+        widths = [max(map(len, column)) for column in zip(*(cells for cells, _ in rows), strict=True)]
+        for (place, *numbers), shown in rows:
+            padded = "  ".join(cell.rjust(size) for cell, size in zip(numbers, widths[1:], strict=True))
+            lines.append(f"  {place.ljust(widths[0])}  {padded}  {shown}")
     lines += [f"{name}: only in the old build" for name in found.only_old]
     lines += [
         f"{name}: only in the new build" + (f", excess {excess:,}" if excess else "") for name, excess in found.only_new
     ]
     return "\n".join(lines)
+
+
+def _row(change: Change) -> tuple[tuple[str, ...], str]:
+    """((place, wavefronts, excess, sectors), the line's text)."""
+    pairs = zip(_counts(change.old), _counts(change.new), strict=True)
+    cells = (_number(a) if a == b else f"{_number(a)} -> {_number(b)}" for a, b in pairs)
+    return (_place(change), *cells), (change.new or change.old or _NO_LINE).text[:60]
 
 
 def _place(change: Change) -> str:

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from bankcheck.compiled import report
 from bankcheck.compiled.compilers import find_library
 from bankcheck.compiled.containers import decompress_lz4, device_images
 from bankcheck.compiled.cubin import read_cubin
+from bankcheck.compiled.files import profile_file
 from bankcheck.compiled.inputs import Build, load
+from bankcheck.compiled.launch import Options
 from bankcheck.compiled.names import choose_kernels, normal_name, split_signature
 from bankcheck.compiled.source import blank_host_code, read_source
 from bankcheck.compiled.toolchain import disassemble, find_tool
@@ -432,3 +435,14 @@ def test_cp_async_is_counted_on_every_architecture(arch: str, tmp_path: Path) ->
     assert (row["status"], row["shared_wavefronts"], row["global_sectors"]) != ("unknown", None, None)
     # Rows of 144 bytes: the halves of a 32-byte sector go to two sectors of shared memory, and each way is counted.
     assert row["shared_wavefronts"] == 4 and row["global_sectors"] == 32
+
+
+def test_a_narrow_terminal_gets_two_lines_a_row(two: Path) -> None:
+    profiles = profile_file(str(two), Build(kernel="a"), Options("32", "1", ("n=4",)))
+    source = two.read_text().splitlines()
+    row = report.text(profiles, {str(two): source}, sass=False, color=False, width=60).splitlines()
+    place = next(at for at, line in enumerate(row) if line.startswith("  two.cu:2  __global__ void a(float* p"))
+    assert len(row[place]) == 60 and row[place].endswith("...")
+    assert row[place + 1].split()[:4] == ["3", "5", "2", "3"] and len(row[place + 1]) <= 60
+    wide = report.text(profiles, {str(two): source}, sass=False, color=False, width=120)
+    assert any("two.cu:2" in line and "4-way" in line and "__global__" in line for line in wide.splitlines())
