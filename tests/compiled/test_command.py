@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -364,6 +365,16 @@ def test_source_scan() -> None:
     assert other.shapes == {"f": ("4,2", "32,8")}
     blanked = blank_host_code(text)
     assert "main" not in blanked and "__global__ void plain" in blanked and blanked.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    "text", [f"k{' ' * 60_000}__global__", "x" * 60_000, f"__global__ void k(int a{' ' * 19_000}b;)"]
+)
+def test_long_runs_of_one_character_are_read_at_once(text: str) -> None:
+    """Minutes before, if blanks or letters are tried from each of them on."""
+    started = time.process_time()
+    read_source(text)
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(("kernel", "ways"), [("swizzled", 1), ("plain", 8)])
