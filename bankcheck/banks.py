@@ -176,7 +176,10 @@ def _serve(words: list[int | None], groups: Groups, rule: Rule) -> tuple[int, in
 
 
 def _pair_condition(words: list[int | None]) -> bool:
-    """Lanes i and i^1 agree (same address, or one inactive) for every i; or lanes i and i^2 do."""
+    """Lanes i and i^1 agree (same address, or one inactive) for every i; or lanes i and i^2 do.
+
+    That is `hardware.PAIR_DISTANCES`, as slices.
+    """
     if len(words) % 4:
         words = words + [None] * (-len(words) % 4)
     return _agree(words[0::2], words[1::2]) or (_agree(words[0::4], words[2::4]) and _agree(words[1::4], words[3::4]))

@@ -31,6 +31,8 @@ ROW_BYTES = BANKS * WORD_BYTES
 """One word from every bank: the address range after which banks repeat."""
 SECTOR_BYTES = 32
 """The unit of global-memory traffic (CUDA C++ Best Practices Guide)."""
+PAIR_DISTANCES = (1, 2)
+"""The pair condition: every lane i agrees with lane i ^ d (same address, or one inactive), for one of these d."""
 ROW_QUEUES = 4
 """cp.async.cg queues its 128-byte row writes by row number mod this (measured on sm_90)."""
 
@@ -72,6 +74,10 @@ class Rule:
     loop: str = ""
 
 
+AGGREGATED = "red.shared.aggregated.u32"
+"""An atomic whose lanes are added up per address before memory sees them."""
+
+
 def _rows() -> list[Rule]:
     rows = []
     for space in ("shared", "generic"):
@@ -101,6 +107,10 @@ def _rows() -> list[Rule]:
             rows.append(Rule(name, width, WARP, MEASURED, counts="lanes", loop=loop))
     rows.append(replace(atomic, instruction="atom.shared.cas.b32", multiplier=2))
     rows.append(Rule("atom.shared.cas.b64", 8, HALVES, MEASURED, counts="lanes", multiplier=2))
+
+    # nvcc makes a 32-bit `atomicAdd(p, 1)` whose result is not used an ATOMS.POPC.INC, for which lanes with the same
+    # address are one; 28 address patterns agree with the counter. PTX has no name for it.
+    rows.append(Rule(AGGREGATED, 4, WARP, MEASURED))
 
     rows.append(replace(atomic, instruction="cp.async.ca.4"))
     rows.append(Rule("cp.async.ca.8", 8, HALVES, MEASURED, counts="lanes"))

@@ -93,3 +93,13 @@ def _first_error(root: Tree) -> Tree | None:
         if node.has_error:
             stack.extend(reversed(node.children))
     return None
+
+
+def declarator_name(declarator: Tree | None) -> Tree | None:
+    """The identifier inside a declarator."""
+    while declarator is not None and declarator.type not in ("identifier", "field_identifier", "type_identifier"):
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None:
+            inner = next((c for c in reversed(declarator.named_children) if not c.type.endswith("qualifier")), None)
+        declarator = inner
+    return declarator

@@ -29,6 +29,7 @@ RANKS = [
     {"verify", "compiled", "lint"},
     {"solve"},
     {"report"},
+    {"page", "stills"},
     {"commands"},
     {"cli"},
     {"__main__", "__init__"},
@@ -46,6 +47,7 @@ LIBRARIES = {
     "rich": {"report.terminal"},
     "cupy": {"verify.device"},
     "numpy": {"compiled"},
+    "resvg_py": {"stills.png"},
 }
 """Third-party imports, and the only modules (or packages) that may have them."""
 
@@ -116,7 +118,7 @@ def test_the_oracle_is_independent() -> None:
     assert not any("bankcheck" in name for name in _imports(Path(__file__).parent / "oracle.py"))
 
 
-HEAVY = ("sympy", "numpy", "rich", "cupy")
+HEAVY = ("sympy", "numpy", "rich", "cupy", "resvg_py", "xml.etree", "bankcheck.stills", "bankcheck.report.listing")
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,15 @@ def test_the_oracle_reproduces_every_row_too() -> None:
             assert oracle.wavefronts(instruction, lanes) == hardware, instruction
 
 
+def test_aggregated_atomics_are_reproduced() -> None:
+    rows = _rows("h200_aggregated.csv")
+    assert len(rows) == 28
+    for instruction, hardware, lanes in rows:
+        addresses = [int(address) for address in lanes.split()]
+        assert count_wavefronts(instruction, addresses).wavefronts == int(hardware)
+        assert oracle.degree(addresses, 4, range(32)) == int(hardware)
+
+
 def test_ideal_is_nsights_where_the_counts_agree() -> None:
     for instruction, hardware, ncu, ideal, lanes in WAVEFRONTS:
         if not instruction.endswith(LOOPS) and ncu == hardware:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,8 +13,12 @@ from bankcheck.errors import BankcheckError
 
 if TYPE_CHECKING:
     from bankcheck.options import Options
+    from bankcheck.stills.canvas import Canvas
 
 FORMAT = click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to print.")
+HTML = click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write an interactive page."
+)
 ARCH = click.option("--arch", default="sm_90", metavar="SM", help="Architecture: sm_70 to sm_121.")
 
 
@@ -120,6 +125,42 @@ def tile_options(function: Decorated) -> Decorated:
     for option in reversed(_TILE):
         function = option(function)
     return function
+
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_PICTURES = (
+    click.option("--svg", type=_FILE, metavar="FILE", help="Write a picture."),
+    click.option("--png", type=_FILE, metavar="FILE", help="The same as pixels."),
+)
+
+
+def picture_options(function: Decorated) -> Decorated:
+    """`--svg` and `--png`, which `write_pictures` takes."""
+    for option in reversed(_PICTURES):
+        function = option(function)
+    return function
+
+
+def write_pictures(svg: Path | None, png: Path | None, draw: Callable[[], Canvas]) -> None:
+    """Write what `draw` draws to the files that were asked for; it is not called for none."""
+    if svg is None and png is None:
+        return
+    picture = draw().to_svg()
+    if svg is not None:
+        write_file(svg, picture.encode())
+    if png is not None:
+        from bankcheck.stills.png import to_png
+
+        write_file(png, to_png(picture))
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file that the user named, and say so on stderr. Raises `BankcheckError` where that cannot be done."""
+    try:
+        path.write_bytes(data)
+        click.echo(f"wrote {path}", err=True)
+    except OSError as problem:
+        raise BankcheckError(f"cannot write {path}: {problem.strerror}") from None
 
 
 def read_options(

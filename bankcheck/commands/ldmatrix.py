@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bankcheck.commands.common import ARCH, FORMAT, integers, tile_options
-from bankcheck.matrix.model import ldmatrix
+from bankcheck.commands.common import ARCH, FORMAT, HTML, integers, picture_options, tile_options, write_pictures
+from bankcheck.matrix.model import MatrixReport, ldmatrix
 from bankcheck.report.ldmatrix import to_json, to_text
+
+if TYPE_CHECKING:
+    from bankcheck.stills.canvas import Canvas
 
 
 @click.command("ldmatrix")
@@ -17,6 +21,8 @@ from bankcheck.report.ldmatrix import to_json, to_text
 @click.option("--compare", is_flag=True, help="Plain, padded and swizzled layouts side by side.")
 @ARCH
 @FORMAT
+@HTML
+@picture_options
 @click.option("--check", is_flag=True, help="Exit 1 on excess wavefronts or a swizzle that leaves the tile.")
 def command(
     pad: int | None,
@@ -24,7 +30,10 @@ def command(
     compare: bool,
     arch: str,
     output: str,
+    html: Path | None,
     check: bool,
+    svg: Path | None,
+    png: Path | None,
     **tile: Any,
 ) -> int:
     """Wavefronts of ldmatrix or stmatrix at every column segment and row block of a tile.
@@ -41,5 +50,17 @@ def command(
     report = ldmatrix(pad=laid_out, arch=arch, **tile)
     detail = report.at(*at) if at is not None else None
     variants = report.compare(pad) if compare else None
+    if html is not None:
+        from bankcheck.page.matrix import ldmatrix_views
+        from bankcheck.page.shell import page, write_page
+
+        write_page(html, page(f"{report.instruction} on {report.tile.declaration}", ldmatrix_views(report)))
     click.echo((to_json if output == "json" else to_text)(report, detail, variants))
+    write_pictures(svg, png, lambda: _picture(report, at))
     return int(check and not report.is_clean)
+
+
+def _picture(report: MatrixReport, at: tuple[int, int] | None) -> Canvas:
+    from bankcheck.stills.matrix import draw_matrix
+
+    return draw_matrix(report, at)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from bankcheck.commands.common import integers
+from bankcheck.commands.common import HTML, integers, picture_options, write_pictures
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import arch_note
 from bankcheck.launch import Block
@@ -19,7 +21,11 @@ from bankcheck.lint.baseline import read_baseline, write_baseline
 from bankcheck.lint.config import Config, find_config, load_config
 from bankcheck.lint.findings import FileResult
 from bankcheck.lint.rules import codes_matching
-from bankcheck.lint.run import Input, check_all, find_files, mark_known
+from bankcheck.lint.run import Input, check_all, find_files, mark_known, read_text
+
+if TYPE_CHECKING:
+    from bankcheck.report.listing import Code
+    from bankcheck.stills.canvas import Canvas
 
 FORMATS = ("text", "json", "github", "sarif")
 
@@ -35,6 +41,14 @@ FORMATS = ("text", "json", "github", "sarif")
 )
 @click.option("--block", metavar="X,Y,Z", callback=integers("--block"), help="Block shape where no launch is known.")
 @click.option("--define", "-D", multiple=True, metavar="NAME[=VALUE]", help="A macro.")
+@click.option(
+    "--include",
+    "-I",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="A folder to look for headers in.",
+)
 @click.option("--arch", metavar="SM", help="Architecture: sm_70 to sm_121.")
 @click.option("--compiled", is_flag=True, help="Compile, and count in the machine code what the source does not tell.")
 @click.option("--config", "config_file", type=click.Path(exists=True, dir_okay=False), help="Configuration file.")
@@ -47,12 +61,15 @@ FORMATS = ("text", "json", "github", "sarif")
 )
 @click.option("--stdin-filename", default="stdin.cu", metavar="PATH", help="What to call standard input.")
 @click.option("--jobs", "-j", type=click.IntRange(0), default=1, help="Processes; 0: one for each core.")
+@HTML
+@picture_options
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 def command(
     paths: tuple[str, ...], output: str, everything: bool, select: tuple[str, ...], ignore: tuple[str, ...],
-    min_excess: int | None, block: tuple[int, ...] | None, define: tuple[str, ...], arch: str | None,
+    min_excess: int | None, block: tuple[int, ...] | None, define: tuple[str, ...],
+    include: tuple[str, ...], arch: str | None,
     config_file: str | None, baseline: str | None, baseline_to_write: str | None, stdin_filename: str, jobs: int,
-    exit_zero: bool, compiled: bool,
+    exit_zero: bool, compiled: bool, html: Path | None, svg: Path | None, png: Path | None,
 ) -> int:  # fmt: skip
     """Find bank conflicts in CUDA sources.
 
@@ -61,7 +78,7 @@ def command(
     """
     gc.freeze()  # trees and tables live to the end: looking through them for garbage takes a tenth of the time
     gc.set_threshold(200_000, 50, 50)
-    config = _configured(paths, config_file, select, ignore, min_excess, block, define, arch)
+    config = _configured(paths, config_file, select, ignore, min_excess, block, define, include, arch)
     if compiled:
         config = _with_compiler(config, ("BC901",) if not select and not ignore else ())
     known = read_baseline(baseline) if baseline is not None else frozenset()
@@ -71,6 +88,9 @@ def command(
         _save(baseline_to_write, results)
     else:
         _print(results, output, everything)
+    if html is not None:
+        _write_html(html, inputs, results)
+    write_pictures(svg, png, lambda: _picture(inputs, results))
     for result in results:
         if result.failure:
             click.echo(f"bankcheck: error: {result.path}: {result.failure}", err=True)
@@ -95,7 +115,8 @@ def _save(path: str, results: list[FileResult]) -> None:
 
 def _configured(
     paths: tuple[str, ...], config_file: str | None, select: tuple[str, ...], ignore: tuple[str, ...],
-    min_excess: int | None, block: tuple[int, ...] | None, define: tuple[str, ...], arch: str | None,
+    min_excess: int | None, block: tuple[int, ...] | None, define: tuple[str, ...],
+    include: tuple[str, ...], arch: str | None,
 ) -> Config:  # fmt: skip
     """The configuration file's settings with the options on top."""
     first = Path(next((path for path in paths if path != "-"), "."))
@@ -115,6 +136,7 @@ def _configured(
     if define:
         pairs = dict((name, value or "1") for name, _, value in (item.partition("=") for item in define))
         config = replace(config, defines={**config.defines, **pairs})
+    config = replace(config, include=(*config.include, *include))
     if arch is not None:
         arch_note(arch)
         config = replace(config, arch=arch)
@@ -130,6 +152,34 @@ def _inputs(paths: tuple[str, ...], stdin_filename: str, config: Config) -> list
     if "-" in paths:
         files.append(Input(stdin_filename, sys.stdin.buffer.read().decode("utf-8", "replace")))
     return files
+
+
+def _write_html(path: Path, inputs: list[Input], results: list[FileResult]) -> None:
+    from bankcheck.page.code import code_view
+    from bankcheck.page.shell import page, write_page
+    from bankcheck.report.lint_text import render
+    from bankcheck.report.style import unstyled
+
+    code = _code(inputs, results)
+    write_page(path, page(code.title, [code_view(code, unstyled(render(results, everything=False, frames=False)))]))
+
+
+def _picture(inputs: list[Input], results: list[FileResult]) -> Canvas:
+    from bankcheck.stills.code import draw_code
+
+    return draw_code(_code(inputs, results))
+
+
+def _code(inputs: list[Input], results: list[FileResult]) -> Code:
+    """The results with the source, which is read again only for files that have something to show."""
+    from bankcheck.report.lint_listing import lint_code
+
+    texts = {}
+    for item, result in zip(inputs, results, strict=True):
+        if result.findings or result.rows:
+            with suppress(BankcheckError, OSError):  # gone since it was checked: its lines are shown without text
+                texts[result.path] = item.text if item.text is not None else read_text(item.path)
+    return lint_code(results, texts)
 
 
 def _print(results: list[FileResult], output: str, everything: bool) -> None:

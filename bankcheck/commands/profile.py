@@ -8,10 +8,12 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bankcheck import __version__
+from bankcheck.commands.common import HTML, picture_options, write_pictures
 from bankcheck.compiled import report
 from bankcheck.compiled.files import profile_file
 from bankcheck.compiled.inputs import SOURCE_SUFFIXES, Build
@@ -20,6 +22,13 @@ from bankcheck.compiled.limits import parse_check
 from bankcheck.compiled.results import KernelProfile
 from bankcheck.errors import BankcheckError
 
+if TYPE_CHECKING:
+    from bankcheck.report.listing import Code
+    from bankcheck.stills.canvas import Canvas
+
+_SOURCES = frozenset(
+    (".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".ptx", ".py")
+)
 _FORMATS = ("text", "json", "github", "sarif")
 
 
@@ -43,11 +52,13 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option("--allow-unknown", is_flag=True, help="Let --check leave out what is unknown.")
 @click.option("--diff", "old", type=click.Path(exists=True, dir_okay=False), metavar="OLD",
               help="Compare with another build of the kernel; exit 1 if excess grew.")  # fmt: skip
+@HTML
+@picture_options
 @click.option("--no-cache", is_flag=True, help="Compile, disassemble and execute again.")
 def command(
     file: str, kernel: str | None, block: str, grid: str, arguments: tuple[str, ...], smem: int, arch: str, blocks: int,
     nvcc: str | None, sass: bool, form: str, checks: tuple[str, ...], allow_unknown: bool, old: str | None,
-    no_cache: bool,
+    no_cache: bool, html: Path | None, svg: Path | None, png: Path | None,
 ) -> int:  # fmt: skip
     """Count shared-memory wavefronts and global sectors of a compiled kernel, as Nsight Compute would, without a GPU.
 
@@ -70,6 +81,9 @@ def command(
         status = int(diff.excess_grew(found))
     else:
         click.echo(_shown(profiles, file, form, sass))
+    if html is not None:
+        _write_html(html, file, profiles)
+    write_pictures(svg, png, lambda: _picture(file, profiles))
     for name in left_out:
         undecided = "check not decided: " if limits and not allow_unknown else ""
         click.echo(
@@ -82,6 +96,27 @@ def command(
                 click.echo(message, err=True)
                 status = 1
     return status
+
+
+def _write_html(path: Path, file: str, profiles: list[KernelProfile]) -> None:
+    from bankcheck.page.code import code_view
+    from bankcheck.page.shell import page, write_page
+
+    text = report.text(profiles, _sources(profiles, file), sass=False, color=False, width=160)
+    code = _code(file, profiles)
+    write_page(path, page(code.title, [code_view(code, text)]))
+
+
+def _picture(file: str, profiles: list[KernelProfile]) -> Canvas:
+    from bankcheck.stills.code import draw_code
+
+    return draw_code(_code(file, profiles))
+
+
+def _code(file: str, profiles: list[KernelProfile]) -> Code:
+    from bankcheck.report.profile_listing import profile_code
+
+    return profile_code(Path(file).name, profiles, _sources(profiles, file))
 
 
 def _shown(profiles: list[KernelProfile], file: str, form: str, sass: bool) -> str:
@@ -98,13 +133,18 @@ def _shown(profiles: list[KernelProfile], file: str, form: str, sass: bool) -> s
 
 
 def _sources(profiles: list[KernelProfile], built: str) -> dict[str, list[str]]:
-    """The source files that the profiles name, where they can be read and were not changed after `built` was made."""
+    """The source files that the profiles name, where they can be read and were not changed after `built` was made.
+
+    A binary can name any file: what does not look like source is left alone, since a report may be passed on.
+    """
     limit = math.inf if Path(built).suffix in SOURCE_SUFFIXES else Path(built).stat().st_mtime
     found: dict[str, list[str]] = {}
     for name in {row.source_file for item in profiles for row in item.instructions if row.source_file}:
         path = Path(name)
         try:
-            if path.is_file() and path.stat().st_size < 16 << 20 and path.stat().st_mtime <= limit:
+            if path.suffix.lower() not in _SOURCES or not path.is_file():
+                continue
+            if path.stat().st_size < 16 << 20 and path.stat().st_mtime <= limit:
                 found[name] = path.read_text(errors="replace").splitlines()
         except OSError:
             continue

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bankcheck.commands.common import FORMAT, integers
+from bankcheck.commands.common import FORMAT, HTML, integers, picture_options, write_pictures
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import ROW_BYTES
 from bankcheck.launch import Block
-from bankcheck.solve.emit import LANGUAGES, code, title
+from bankcheck.solve.emit import LANGUAGES, code, declaration, title
 from bankcheck.solve.families import Limits
+from bankcheck.solve.layouts import Layout
 from bankcheck.solve.problem import Problem
 from bankcheck.solve.search import solve
 from bankcheck.solve.solution import Solution
@@ -22,6 +23,7 @@ from bankcheck.solve.specfile import Spec, read_size, read_spec
 
 if TYPE_CHECKING:
     from bankcheck.solve.confirm import Confirmed
+    from bankcheck.stills.canvas import Canvas
 
 
 @click.command("solve")
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 @click.option("--emit", type=click.Choice((*LANGUAGES, "diff")), help="Print only the code, or the change of FILE.")
 @click.option("--verify", is_flag=True, help="Make the accesses on the GPU, in the layout that was found.")
 @FORMAT
+@HTML
+@picture_options
 def command(
     file: Path | None,
     array: str | None,
@@ -56,6 +60,9 @@ def command(
     emit: str | None,
     verify: bool,
     output: str,
+    html: Path | None,
+    svg: Path | None,
+    png: Path | None,
 ) -> int:
     """Find the layout that makes every access of a tile conflict-free.
 
@@ -74,17 +81,32 @@ def command(
         None if max_bytes is None else read_size(max_bytes, "--max-bytes"), forbid, keep_rows_contiguous,
     )  # fmt: skip
     if array is not None or kernel is not None or defines or _is_source(file):
+        if html is not None:
+            raise click.UsageError("--html shows accesses given with --decl and --access; --svg also those of a source")
         from bankcheck.commands.solve_source import solve_file  # reading CUDA takes longer to load than to solve
 
-        return solve_file(file, array, kernel, defines, given, emit, output, verify=verify)
+        return solve_file(file, array, kernel, defines, given, emit, output, (svg, png), verify=verify)
     spec = given if file is None else _merged(read_spec(file), given)
     problem = _problem(spec)
     limits = limits_of(spec)
     solution = solve(problem, limits) if problem.accesses else None
     confirmed = confirmed_on_device(solution) if verify and solution is not None else None
+    if html is not None:
+        _write_html(html, solution)
     _print(problem, solution, confirmed, emit, output)
+    write_pictures(svg, png, lambda: _picture(problem, solution))
     failed = confirmed is not None and not confirmed.holds
     return int(failed or solution is None or not solution.solved or bool(problem.unsolvable))
+
+
+def _write_html(path: Path, solution: Solution | None) -> None:
+    from bankcheck.page.shell import page, write_page
+    from bankcheck.page.solution import solution_views
+
+    if solution is None:
+        raise BankcheckError("--html has nothing to show: no access can be solved for")
+    tile = solution.problem.tile
+    write_page(path, page(f"A layout for {declaration(Layout(), tile)}", solution_views(solution)))
 
 
 def confirmed_on_device(solution: Solution) -> Confirmed:
@@ -129,6 +151,14 @@ def _power(keep_bytes: int) -> int:
     if not 1 <= keep_bytes <= ROW_BYTES or keep_bytes & (keep_bytes - 1):
         raise BankcheckError(f"--keep-rows-contiguous takes a power of two up to {ROW_BYTES}, not {keep_bytes}")
     return keep_bytes
+
+
+def _picture(problem: Problem, solution: Solution | None) -> Canvas:
+    from bankcheck.stills.solution import draw_solutions
+
+    if solution is None:
+        raise BankcheckError(f"there is nothing to draw: no layout helps any access of {problem.tile.name}")
+    return draw_solutions([("", solution)])
 
 
 def _print(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from bankcheck.commands.common import write_pictures
 from bankcheck.commands.solve import confirmed_on_device, limits_of
 from bankcheck.errors import BankcheckError
 from bankcheck.launch import Block
@@ -20,12 +22,15 @@ from bankcheck.solve.rewrite import rewrite
 from bankcheck.solve.source import Refused, problems_from_source, read_source, solve_source
 from bankcheck.solve.specfile import Spec
 
+if TYPE_CHECKING:
+    from bankcheck.stills.canvas import Canvas
+
 
 def solve_file(
     file: Path | None, array: str | None, kernel: str | None, defines: tuple[str, ...], spec: Spec, emit: str | None,
-    output: str, *, verify: bool = False,
+    output: str, pictures: tuple[Path | None, Path | None], *, verify: bool = False,
 ) -> int:  # fmt: skip
-    """Solve for an array of a source file and print the result. Returns the exit code."""
+    """Solve for an array of a source file, print the result and write `pictures` (SVG, PNG). Returns the exit code."""
     if file is None:
         raise click.UsageError("--array names a shared array of a CUDA source: FILE is missing")
     if spec.declaration is not None or spec.accesses:
@@ -59,8 +64,16 @@ def solve_file(
     else:
         for line in report.report(path, found, refused):
             click.echo(line)
+    write_pictures(*pictures, lambda: _picture(found, refused))
     failed = any(one.confirmed is not None and not one.confirmed.holds for one in found)
     return int(failed or bool(refused) or any(not one.solution.solved or one.problem.unread for one in found))
+
+
+def _picture(found: list[Solved], refused: list[Refused]) -> Canvas:
+    from bankcheck.stills.solution import draw_solutions
+
+    solved = [(one.problem.label, one.solution) for one in found]
+    return draw_solutions(solved, [f"not solved in {one.label}: {one.reason}" for one in refused])
 
 
 def _arrays(facts: Facts) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bankcheck.compiled.sass import Instruction, Operand, words
-from bankcheck.hardware import RULES, Rule
+from bankcheck.hardware import AGGREGATED, RULES, Rule
 
 SHARED, GLOBAL, GENERIC, LOCAL, OTHER = "shared", "global", "generic", "local", "other"
 _SPACES = {
@@ -81,8 +81,6 @@ def _shared_rule(instruction: Instruction, space: str, width: int) -> tuple[Rule
             trans = ".trans" if "MT88" in modifiers else ""
             name = f"{'ldmatrix' if opcode == 'LDSM' else 'stmatrix'}.x{count}{trans}"
     else:
-        if "POPC" in modifiers:
-            return _AGGREGATED, "", ""
         name = _atomic_name(modifiers)
         if "CAST" in modifiers:
             return None, "a compare-and-swap loop: its cost depends on data and contention", ""
@@ -100,11 +98,9 @@ def _atomic_name(modifiers: tuple[str, ...]) -> str:
         return "atom.shared.cas.b64" if wide else "atom.shared.cas.b32"
     if not operation or wide or floating:
         return ""
-    return f"atom.shared.{operation}.u32"
+    return AGGREGATED if "POPC" in modifiers else f"atom.shared.{operation}.u32"
 
 
-_AGGREGATED = replace(RULES["atom.shared.inc.u32"], counts="words")
-"""ATOMS.POPC.INC adds the number of lanes that name a word at once: only distinct words queue (measured on sm_90)."""
 _ATOMIC_OPERATIONS = words(
     """
     ADD MIN MAX AND OR XOR EXCH INC DEC CAS

@@ -39,7 +39,7 @@ def _kernel(profile: KernelProfile, sources: Sources, sass: bool, color: bool, w
         lines += _table([_HEAD, *(cells for cells, _ in rows)], [(), *(tail for _, tail in rows)], width, paint)
     else:
         lines.append("  no shared or global memory instruction")
-    lines += _totals(profile)
+    lines += totals(profile)
     return "\n".join(lines)
 
 
@@ -54,10 +54,10 @@ def _count(value: int | None) -> str:
 def _line_rows(profile: KernelProfile, sources: Sources, paint: Paint) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     rows = []
     for group in by_line(profile):
-        if not _ran(group):
+        if not ran(group):
             continue
         source = sources.get(group.source_file, ())
-        shown = source[group.line - 1].strip() if 0 < group.line <= len(source) else _opcodes(group)
+        shown = source[group.line - 1].strip() if 0 < group.line <= len(source) else opcodes(group)
         place = f"{PurePath(group.source_file).name}:{group.line}" if group.line else "(no line)"
         tail = tuple(f"{row.pc:#06x} {row.sass}: {row.reason}" for row in group.rows if row.reason)
         tail = tuple(dict.fromkeys(row.split(": ", 1)[1] if len(group.rows) > 4 else row for row in tail))
@@ -65,11 +65,13 @@ def _line_rows(profile: KernelProfile, sources: Sources, paint: Paint) -> list[t
     return rows
 
 
-def _ran(group: LineProfile) -> bool:
+def ran(group: LineProfile) -> bool:
+    """Whether any instruction of the line ran, or may have."""
     return group.status == UNKNOWN or bool(group.total("requests"))
 
 
-def _opcodes(group: LineProfile) -> str:
+def opcodes(group: LineProfile) -> str:
+    """The opcodes of a line, each once."""
     return " ".join(dict.fromkeys(row.sass.split()[1 if row.sass.startswith("@") else 0] for row in group.rows))
 
 
@@ -128,7 +130,8 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 3)] + "..."
 
 
-def _totals(profile: KernelProfile) -> list[str]:
+def totals(profile: KernelProfile) -> list[str]:
+    """The sums over a kernel, and how many of its instructions they cover."""
     known, every = profile.exact_share
     wavefronts, ideal = profile.total("shared_wavefronts"), profile.total("shared_ideal")
     lines = [

@@ -8,8 +8,9 @@ from dataclasses import replace
 from bankcheck import expr
 from bankcheck.ctype import Record
 from bankcheck.expr import Const, Unknown
-from bankcheck.lint.reader import BYTE, Reader
-from bankcheck.places import Address, Entity, Place
+from bankcheck.lint.place_reader import BYTE
+from bankcheck.lint.reader import Reader
+from bankcheck.places import Address, Entity
 from bankcheck.syntax import Tree
 
 ROW = Record("row of 16 bytes", 16, 16, ())
@@ -31,7 +32,7 @@ def run_assembly(reader: Reader, node: Tree) -> Entity:
     values: dict[int, Entity] = {}
     for position, (_, value) in enumerate(inputs, start=len(outputs)):
         values[position] = reader.value(value)
-    span, source = reader.file.span(node), reader.file.source
+    span = reader.file.span(node)
     for match in re.finditer(_INSTRUCTION, text):
         position = names.get(match[3].strip("[]"), int(match[3]) if match[3].isdecimal() else -1)
         entity = values.get(position)
@@ -45,11 +46,10 @@ def run_assembly(reader: Reader, node: Tree) -> Entity:
             pointer = values[len(outputs)]
             if isinstance(pointer, Address):
                 produced = reader.retyped(pointer, expr.ULONG)
-        if target.type == "identifier" or reader.state.lookup("".join(source(target).split())):
-            variable = reader.state.lookup(source(target))
-            if variable is not None and not isinstance(variable.value, Place):
-                reader.state.assign(source(target), produced)
+        reader.store(target, produced)
     reader.state.straight += 1
+    if re.search(r"\b(mbarrier|barrier|bar)\.", text):
+        reader.state.maybe_barrier()
     return Unknown("a result of inline assembly", span)
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, islice, product
+from math import gcd
+from typing import NamedTuple
 
 from bankcheck import expr
-from bankcheck.expr import Node
+from bankcheck.expr import Evaluator, Node, Op
+from bankcheck.hardware import WARP_LANES
 from bankcheck.launch import Block
 from bankcheck.lint.conflicts import finding
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
-from bankcheck.lint.lanes import LaneEvaluator
 from bankcheck.lint.memory import LANES, Barrier, Site, conjunction
 from bankcheck.lint.merge import same
 from bankcheck.lint.verdict import Verdict
@@ -26,13 +29,22 @@ def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
     """BC401: a barrier of the block under a condition that differs between its threads."""
     reported = set()
     for execution in facts.executions:
-        for barrier in execution.run.barriers:
-            why = _divides(barrier, execution.launch.block)
-            if why and barrier.span not in reported:
+        reached = [(barrier, _reached(barrier, execution.launch.block)) for barrier in execution.run.barriers]
+        for barrier, threads in reached:
+            if threads and barrier.span not in reported:
                 span = barrier.span
                 reported.add(span)
                 place = facts.place(span)
-                message = f"this barrier is reached by some threads of the block only{why}: the others never arrive"
+                message = (
+                    f"this barrier is reached by some threads of the block only ({sum(threads)} of {len(threads)})"
+                )
+                others = [not inside for inside in threads]
+                elsewhere = next((other.span for other, they in reached if they == others), None)
+                if elsewhere is not None:
+                    message += f", while the others wait at the one in line {facts.place(elsewhere).line}: "
+                    message += "all threads must reach the same one"
+                else:
+                    message += ": the others never arrive"
                 yield Finding(
                     "BC401", "error", message, place, execution.kernel.name,
                     "assumed" if execution.launch.assumed else "computed", assumptions=execution.launch.assumed,
@@ -41,21 +53,27 @@ def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def _divides(barrier: Barrier, block: Block) -> str:
-    """How the condition around a barrier divides the block, or an empty text."""
+def _reached(barrier: Barrier, block: Block) -> list[bool] | None:
+    """Which threads of the block reach a barrier, None if it is all or none of them or is not known."""
     terms = tuple(term for term in barrier.guard if not LANES.isdisjoint(expr.symbols_of(term)))
     if not terms or barrier.maybe:
-        return ""
+        return None
     names = set(expr.symbols_of(*terms)) - LANES - {"warp"}
     if names - barrier.ranges.keys():
-        return ""  # a launch may well choose values for which all threads agree
+        return None  # a launch may well choose values for which all threads agree
     values = {name: barrier.ranges[name].low for name in names}
-    inside = sum(sum(_active(terms, block, warp, values) or ()) for warp in range(block.warps))
-    return f" ({inside} of {block.threads})" if 0 < inside < block.threads else ""
+    threads: list[bool] = []
+    for warp in range(block.warps):
+        active = _active(terms, block, warp, values)
+        if active is None:
+            return None
+        threads += active
+    del threads[block.threads :]
+    return threads if any(threads) and not all(threads) else None
 
 
 def _active(terms: tuple[Node, ...], block: Block, warp: int, values: Mapping[str, int]) -> list[bool] | None:
-    result = LaneEvaluator({**block.lanes(warp), **values})(conjunction(terms))
+    result = Evaluator({**block.lanes(warp), **values})(conjunction(terms))
     lanes = result if isinstance(result, list) else [result] * 32
     if not all(isinstance(value, int) for value in lanes):
         return None
@@ -66,93 +84,178 @@ def check_missing_barriers(facts: Facts) -> Iterator[Finding]:
     """BC402: one thread writes what another reads, with no barrier between."""
     for execution in facts.executions:
         reported: set[object] = set()
-        touched: dict[int, _Touched | None] = {}
-        pairs = 0
-        for write, read in _pairs(execution):
-            key = (write.site.span, read.site.span)
-            pairs += 1
-            if key in reported or pairs > MAX_PAIRS:
+        touched = _Touched(execution.launch.block)
+        pairs = islice(chain(_pairs(execution), _pairs_around(execution)), MAX_PAIRS)
+        for pair in pairs:
+            if pair.key in reported:
                 continue
-            threads = _meet(write, read, execution.launch.block, touched)
+            threads = _meet(pair, touched)
             if threads is not None:
-                reported.add(key)
-                yield _race(facts, execution, write, read, threads)
+                reported.add(pair.key)
+                yield _race(facts, execution, pair, threads)
 
 
-_Touched = list[tuple[int, int]]
-"""(thread, byte address) of every thread that takes part."""
+class _Pair(NamedTuple):
+    """Two accesses of one array, one of them a write, with no barrier of the block between."""
+
+    first: Verdict
+    second: Verdict
+    warp_apart: bool
+    """Whether the threads of a warp wait for each other between them."""
+    loop: str = ""
+    """What counts the loop, if the second access is in the next iteration."""
+
+    @property
+    def key(self) -> object:
+        """What is reported once."""
+        return self.first.site.span, self.second.site.span
 
 
-def _pairs(execution: Execution) -> Iterator[tuple[Verdict, Verdict]]:
-    """(write, read) of one array in either order between the same two barriers."""
+def _pairs(execution: Execution) -> Iterator[_Pair]:
+    """A write and a read of one array in either order between the same two barriers."""
     by_epoch: dict[tuple[object, int], list[Verdict]] = {}
-    for verdict in execution.verdicts:
-        site = verdict.site
-        if not verdict.reason and not site.maybe:
-            by_epoch.setdefault((site.buffer.declared, site.epoch), []).append(verdict)
+    for verdict in _known(execution):
+        by_epoch.setdefault((verdict.site.buffer.declared, verdict.site.epoch), []).append(verdict)
     for verdicts in by_epoch.values():
-        writes = [v for v in verdicts if v.site.op.startswith(_WRITES)]
-        reads = [v for v in verdicts if v.site.op.startswith(_READS)]
-        for write in writes:
-            for read in reads:
-                if not same(write.site.offset, read.site.offset):
-                    yield write, read
+        for write, read in product(_those(verdicts, _WRITES), _those(verdicts, _READS)):
+            if not same(write.site.offset, read.site.offset):
+                first, second = sorted((write, read), key=lambda verdict: verdict.site.order)
+                yield _Pair(first, second, first.site.warp_epoch != second.site.warp_epoch)
 
 
-def _meet(write: Verdict, read: Verdict, block: Block, touched: dict[int, _Touched | None]) -> tuple[int, int] | None:
-    """(writing thread, reading thread) of one byte, two different ones; None if there are none or it is not known."""
-    for verdict in (write, read):
-        if id(verdict) not in touched:
-            touched[id(verdict)] = _threads(verdict.site, block)
-    written, seen = touched[id(write)], touched[id(read)]
-    if written is None or seen is None:
+def _pairs_around(execution: Execution) -> Iterator[_Pair]:
+    """The same at the end of one iteration of a loop and the beginning of the next."""
+    for wrap in execution.run.wraps:
+        inside = [v for v in _known(execution) if wrap.first <= v.site.order < wrap.last]
+        inside = [v for v in inside if wrap.symbol in v.site.ranges and v.site.ranges[wrap.symbol].count > 1]
+        ends = [v for v in inside if v.site.epoch == wrap.tail[0]]
+        starts = [v for v in inside if v.site.epoch == wrap.head[0]]
+        for first, second in product(ends, starts):
+            kinds = first.site.op.startswith(_WRITES), second.site.op.startswith(_WRITES)
+            reads = first.site.op.startswith(_READS), second.site.op.startswith(_READS)
+            opposed = (kinds[0] and reads[1]) or (reads[0] and kinds[1])
+            if opposed and first.site.buffer.declared == second.site.buffer.declared:
+                apart = first.site.warp_epoch != wrap.tail[1] or second.site.warp_epoch != wrap.head[1]
+                yield _Pair(first, second, apart, wrap.symbol)
+
+
+def _known(execution: Execution) -> list[Verdict]:
+    return [verdict for verdict in execution.verdicts if not verdict.reason and not verdict.site.maybe]
+
+
+def _those(verdicts: list[Verdict], operations: tuple[str, ...]) -> list[Verdict]:
+    return [verdict for verdict in verdicts if verdict.site.op.startswith(operations)]
+
+
+def _meet(pair: _Pair, touched: _Touched) -> tuple[int, int] | None:
+    """(thread of the first access, of the second) of one byte, two different ones; None if that is not known."""
+    guards = _own_guards(pair)
+    if guards is None:
         return None
-    owners: dict[int, int] = {}
-    for thread, address in written:
-        for byte in range(address, address + write.site.bytes_per_lane * write.site.pieces):
-            owners[byte] = thread
-    apart = write.site.warp_epoch != read.site.warp_epoch or write.site.buffer.volatile
-    for thread, address in seen:
-        for byte in range(address, address + read.site.bytes_per_lane * read.site.pieces):
-            owner = owners.get(byte, thread)
-            if owner != thread and not (apart and owner // 32 == thread // 32):
-                return owner, thread
+    first, second = pair.first.site, pair.second.site
+    earlier, later = touched(first, guards[0], pair.loop, 0), touched(second, guards[1], pair.loop, 1)
+    if earlier is None or later is None:
+        return None
+    widths = first.bytes_per_lane * first.pieces, second.bytes_per_lane * second.pieces
+    unit = gcd(*widths, *earlier.values(), *later.values())
+    owners = {cell: thread for thread, cell in _cells(earlier, widths[0], unit)}
+    apart = pair.warp_apart or first.buffer.volatile
+    for thread, cell in _cells(later, widths[1], unit):
+        owner = owners.get(cell, thread)
+        if owner != thread and not (apart and owner // WARP_LANES == thread // WARP_LANES):
+            return owner, thread
     return None
 
 
-def _threads(site: Site, block: Block) -> _Touched | None:
-    names = set(expr.symbols_of(site.offset, *site.guard)) - LANES - {"warp"}
-    if names - site.ranges.keys():
+def _cells(touched: dict[int, int], width: int, unit: int) -> Iterator[tuple[int, int]]:
+    """(thread, number of a run of `unit` bytes) of all threads."""
+    steps = range(width // unit)
+    return ((thread, offset // unit + step) for thread, offset in touched.items() for step in steps)
+
+
+def _own_guards(pair: _Pair) -> tuple[tuple[Node, ...], tuple[Node, ...]] | None:
+    """The conditions of the two accesses without those that hold for all threads, and for both accesses alike.
+
+    A condition on the iteration, such as `k < n`, holds in two iterations if `n` is chosen so; None if another
+    condition has a say in that.
+    """
+    first, second = pair.first.site.guard, pair.second.site.guard
+    shared = [term for term in first if _is_uniform(term) and any(same(term, other) for other in second)]
+    counted = [term for term in shared if pair.loop and pair.loop in expr.symbols_of(term)]
+    bounds = [term for term in counted if _is_bound(term, pair.loop)]
+    shared = [term for term in shared if not any(term is other for other in counted)]
+    chosen = set(expr.symbols_of(*bounds)) - {pair.loop}
+    if not chosen.isdisjoint(expr.symbols_of(*shared)) or len(bounds) > 1:
         return None
-    values = {name: site.ranges[name].low for name in names}
-    result: _Touched = []
-    for warp in range(block.warps):
-        active = _active(site.guard, block, warp, values)
-        if active is None:
+
+    def own(guard: tuple[Node, ...]) -> tuple[Node, ...]:
+        return tuple(term for term in guard if not any(same(term, other) for other in (*shared, *bounds)))
+
+    return own(first), own(second)
+
+
+def _is_uniform(term: Node) -> bool:
+    return LANES.isdisjoint(expr.symbols_of(term)) and expr.unknown_in(term) is None
+
+
+def _is_bound(term: Node, loop: str) -> bool:
+    """Whether a comparison of the iteration with something else: for any iterations, a launch can make it hold."""
+    if not isinstance(term, Op) or term.name not in ("<", "<=", ">", ">=", "!="):
+        return False
+    sides = [set(expr.symbols_of(side)) for side in term.args]
+    return any(one == {loop} and other and loop not in other for one, other in (sides, sides[::-1]))
+
+
+class _Touched:
+    """What threads touch in the blocks of one run. Each question is answered once."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._evaluate = Evaluator(block.all_lanes())
+        self._known: dict[tuple[object, ...], dict[int, int] | None] = {}
+
+    def __call__(
+        self, site: Site, guard: tuple[Node, ...], loop: str, iteration: int
+    ) -> dict[int, int] | None:  # fmt: skip
+        """The byte offset of every thread that takes part, None if that is not known."""
+        key = (id(site), tuple(map(id, guard)), loop, iteration)  # the run keeps them all
+        if key not in self._known:
+            self._known[key] = self._found(site, guard, loop, iteration)
+        return self._known[key]
+
+    def _found(
+        self, site: Site, guard: tuple[Node, ...], loop: str, iteration: int
+    ) -> dict[int, int] | None:  # fmt: skip
+        names = set(expr.symbols_of(site.offset, *guard)) - LANES - {"warp"}
+        if names - site.ranges.keys():
             return None
-        offsets = LaneEvaluator({**block.lanes(warp), **values})(site.offset)
-        column = offsets if isinstance(offsets, list) else [offsets] * 32
-        for lane, (on, offset) in enumerate(zip(active, column, strict=True)):
-            if on:
-                if not isinstance(offset, int):
-                    return None
-                result.append((warp * 32 + lane, offset))
-    return result
-
-
-def _race(facts: Facts, execution: Execution, write: Verdict, read: Verdict, threads: tuple[int, int]) -> Finding:
-    writer, reader = threads
-    barrier = "__syncwarp()" if writer // 32 == reader // 32 else "__syncthreads()"
-    place = facts.place(write.site.span)
-    if write.site.order < read.site.order:
-        message = (
-            f"thread {reader} reads here what thread {writer} writes in line {place.line}, with no {barrier} between"
+        values = {name: site.ranges[name].low for name in names}
+        if loop in values:
+            values[loop] += iteration * site.ranges[loop].modulus
+        evaluate, threads = self._evaluate.extended(values), self._block.warps * WARP_LANES
+        active, offsets = (
+            value if isinstance(value, list) else [value] * threads
+            for value in map(evaluate, (conjunction(guard), site.offset))
         )
-        shown, label = read, Label(place, "written here")
+        if not all(isinstance(value, int) for value in active):
+            return None
+        touched = {thread: offsets[thread] for thread in range(self._block.threads) if active[thread]}
+        known = {thread: offset for thread, offset in touched.items() if isinstance(offset, int)}
+        return known if len(known) == len(touched) else None
+
+
+def _race(facts: Facts, execution: Execution, pair: _Pair, threads: tuple[int, int]) -> Finding:
+    earlier, later = threads
+    barrier = "__syncwarp()" if earlier // 32 == later // 32 else "__syncthreads()"
+    there = facts.place(pair.first.site.span)
+    if pair.first.site.op.startswith(_WRITES):
+        before = f"{' in the iteration before' if pair.loop else ''}"
+        message = f"thread {later} reads here what thread {earlier} writes in line {there.line}{before}"
+        label = Label(there, "written here")
     else:
-        there = facts.place(read.site.span)
-        message = f"thread {writer} overwrites here what thread {reader} reads in line {there.line}, "
-        message += f"with no {barrier} between"
-        shown, label = write, Label(there, "read here")
-    result = finding(facts, "BC402", message, execution, shown, None)
+        message = f"thread {later} overwrites here what thread {earlier} reads in line {there.line}"
+        message += " in the iteration before" if pair.loop else ""
+        label = Label(there, "read here")
+    message += f", with no {barrier} between"
+    result = finding(facts, "BC402", message, execution, pair.second, None)
     return replace(result, severity="error", related=(label, *result.related))

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 from bankcheck import expr
-from bankcheck.ctype import ArrayType, PointerType, Record, Type
-from bankcheck.errors import BankcheckError
+from bankcheck.ctype import Record
 from bankcheck.expr import CInt, Const, Symbol, Unknown
-from bankcheck.lint.choose import choose
-from bankcheck.lint.memory import Variable
-from bankcheck.lint.program import Function, Program, declarator_name, template_call
+from bankcheck.lint.inline import takes
+from bankcheck.lint.memory import UNIFORM, marks
+from bankcheck.lint.objects import Objects
+from bankcheck.lint.program import template_call
 from bankcheck.lint.reader import Reader
-from bankcheck.lint.state import Frame
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree
 
-MAX_CALLS = 16
 BLOCK_BARRIERS = frozenset(("__syncthreads", "__syncthreads_and", "__syncthreads_or", "__syncthreads_count"))
 WARP_BARRIERS = frozenset(("__syncwarp",))
 _ATOMIC = re.compile(r"atomic(Add|Sub|Min|Max|And|Or|Xor|Exch|Inc|Dec|CAS)(_block|_system)?$")
+_SUMS = frozenset(("atomicAdd", "atomicSub"))
+_COMBINED = frozenset(("atomicMin", "atomicMax", "atomicAnd", "atomicOr", "atomicXor"))
 _COPIES = frozenset(("__pipeline_memcpy_async",))
 _TO_SHARED = frozenset(("__cvta_generic_to_shared", "__nvvm_get_smem_pointer", "cast_smem_ptr_to_uint",
                         "__cvta_generic_to_shared_impl", "__isShared"))  # fmt: skip
@@ -36,27 +35,20 @@ _STRUCT_METHODS = frozenset(
 )
 _STRUCT_METHODS |= {"shfl_down", "shfl_xor", "shfl_up", "ballot", "any", "all"}
 
-Execute = Callable[[Tree], object]
 
-
-class Calls:
+class Calls(Objects):
     """Runs calls; `execute` runs a function's body."""
-
-    def __init__(self, program: Program, execute: Execute) -> None:
-        self.program = program
-        self.execute = execute
-        self.active: list[Function] = []
-        self.reader: Reader | None = None
-        self.dynamic: dict[str, Place] = {}
-        """Classes that hand out dynamic shared memory (`SharedMemory<T>`)."""
 
     def __call__(self, reader: Reader, node: Tree, name: str, arguments: list[Tree]) -> Entity | None:
         """The result of a call, or None if the reader should do what it does by default."""
         span, function = reader.file.span(node), node.child_by_field_name("function")
         assert function is not None
         if function.type == "field_expression":
-            return self._method(reader, node, function, arguments)
+            return self._member_call(reader, node, function, arguments)
         base, template = template_call(function, reader.file)
+        found = self.of_object(reader, node, function, base, template, arguments)
+        if found is not None:
+            return found
         if base in BLOCK_BARRIERS or base in WARP_BARRIERS or (base == "sync" and len(arguments) == 1):
             for argument in arguments:
                 reader.value(argument)
@@ -72,24 +64,25 @@ class Calls:
             return reader.retyped(entity, expr.ULONG) if isinstance(entity, Address) else entity
         if base in self.dynamic:
             return Address(self.dynamic[base])
-        candidates = [f for f in self.program.functions.get(base, ()) if not f.is_kernel and _takes(f, len(arguments))]
-        if candidates:
-            return self._defined(reader, candidates, template, arguments, node)
+        candidates = [f for f in self.program.functions.get(base, ()) if not f.is_kernel and takes(f, len(arguments))]
+        if candidates and reader.may_be_here(function):
+            return self.defined(reader, candidates, template, arguments, node)
         if re.match(_PURE, base):
             return None
-        return self._unknown(reader, name, arguments, node)
+        return self.unknown(reader, name, arguments, node)
 
     # Known functions
 
     def _atomic(self, reader: Reader, name: str, arguments: list[Tree], node: Tree) -> Entity:
         target = reader.value(arguments[0])
-        for argument in arguments[1:]:
-            reader.value(argument)
+        values = [reader.value(argument) for argument in arguments[1:]]
         span = reader.file.span(node)
         if isinstance(target, Address):
             inner = arguments[0]
             text = reader.file.written(inner).removeprefix("&")
-            reader.state.access(target.place, "cas" if "CAS" in name else "atomic", reader.file.span(inner), text)
+            aggregated = _is_aggregated(name, values, target.place, _is_unused(node))
+            operation = "cas" if "CAS" in name else "atomic"
+            reader.state.access(target.place, operation, reader.file.span(inner), text, aggregated=aggregated)
         return reader.state.unknown("the result of an atomic operation", span, expr.INT, uniform=False)
 
     def _copy(self, reader: Reader, arguments: list[Tree], node: Tree) -> Entity:
@@ -104,11 +97,14 @@ class Calls:
             reader.state.access(place, op, span, text, reason="" if nbytes else "the size of this copy is not known")
         return Unknown("no value", span)
 
-    def _method(self, reader: Reader, node: Tree, function: Tree, arguments: list[Tree]) -> Entity | None:
+    def _member_call(self, reader: Reader, node: Tree, function: Tree, arguments: list[Tree]) -> Entity | None:
         method = function.child_by_field_name("field")
         target = function.child_by_field_name("argument")
         name = reader.file.source(method) if method is not None else ""
         span = reader.file.span(node)
+        found = self.method(reader, node, function, arguments)
+        if found is not None:
+            return found
         if target is not None and name == "sync":
             reader.state.barrier(span, self._is_block(reader, target))
             return Unknown("the result of a barrier", span)
@@ -116,7 +112,7 @@ class Calls:
             return self._rank(reader, target, span)
         if name in _STRUCT_METHODS:
             return None
-        return self._unknown(reader, reader.file.source(function), arguments, node)
+        return self.unknown(reader, reader.file.source(function), arguments, node, target)
 
     def _rank(self, reader: Reader, group: Tree, span: tuple[int, int]) -> Entity:
         """`thread_rank()`: of the block, or of a tile of it."""
@@ -151,201 +147,22 @@ class Calls:
             )
         return written is not None and written[1] == "thread_block"
 
-    def _unknown(self, reader: Reader, name: str, arguments: list[Tree], node: Tree) -> Entity:
-        span = reader.file.span(node)
-        state = reader.state
-        for argument in arguments:
-            entity = reader.value(argument)
-            why = f"it is passed to '{name[:60]}', whose code is not known"
-            state.note(entity, reader.file.span(argument), reader.file.written(argument), "call", why)
-            inner = argument
-            while inner.type in ("parenthesized_expression", "pointer_expression") and inner.named_children:
-                inner = inner.named_children[-1]
-            variable = state.lookup(reader.file.source(inner)) if inner.type == "identifier" else None
-            if variable is not None and not isinstance(variable.value, Place | Address):
-                state.assign(reader.file.source(inner), Unknown(f"'{name[:60]}' may change it", span))
-        state.straight += 1
-        return Unknown(f"the result of '{name[:60]}', whose code is not known", span)
 
-    # Functions of the file
+def _is_aggregated(name: str, values: list[Entity], place: Place, unused: bool) -> bool:
+    """Whether nvcc adds up the lanes of one address first: what is left is one update for each address.
 
-    def _defined(
-        self, reader: Reader, candidates: list[Function], template: tuple[Tree, ...], arguments: list[Tree], node: Tree
-    ) -> Entity:
-        fitting = [f for f in candidates if not template or len(f.template) >= len(template)] or candidates
-        function = fitting[0]
-        span, state = reader.file.span(node), reader.state
-        if function in self.active or len(self.active) >= MAX_CALLS:
-            return self._unknown(reader, f"{function.name} (recursive)", arguments, node)
-        if len(fitting) > 1:
-            exact = [f for f in fitting if len(f.parameters) == len(arguments)] or fitting
-            if len([f for f in exact if not f.template]) > 1:
-                return self._unknown(reader, f"{function.name} (overloaded)", arguments, node)
-            function = next((f for f in exact if not f.template), exact[0])
-        types: dict[str, Type] = {}
-        scope = self._template_arguments(reader, function, template, types)
-        entities: list[tuple[str, Entity, Tree | None]] = []
-        for parameter, argument in zip(function.parameters, arguments, strict=False):
-            entities.append(self._argument(reader, parameter, argument))
-        self._deduce(reader, function, entities, scope, types)
-        frame = Frame([scope], {**state.frames[0].types, **types})
-        outer_guard, outer_maybe, calls = state.guard, state.maybe, state.calls
-        state.calls = (*calls, span)
-        state.frames.append(frame)
-        self.active.append(function)
-        try:
-            for parameter, (name, entity, _) in zip(function.parameters, entities, strict=False):
-                scope[name] = self._parameter(reader, parameter, entity)
-            for parameter in function.parameters[len(arguments) :]:
-                default = parameter.child_by_field_name("default_value")
-                if default is not None:
-                    scope[_name(reader, parameter)] = self._parameter(reader, parameter, reader.value(default))
-            frame.depth, frame.doubts = len(outer_guard), len(outer_maybe)
-            self.execute(function.body)
-            result = self._result(reader, frame, span)
-        finally:
-            self.active.pop()
-            state.frames.pop()
-            state.calls = calls
-            state.guard, state.maybe = outer_guard, outer_maybe
-        for name, _, back in entities:
-            if back is not None and name in frame.scopes[0]:
-                state.assign(reader.file.source(back), frame.scopes[0][name].value)
-        return result
-
-    def _template_arguments(
-        self, reader: Reader, function: Function, template: tuple[Tree, ...], types: dict[str, Type]
-    ) -> dict[str, Variable]:
-        scope: dict[str, Variable] = {}
-        for position, parameter in enumerate(function.template):
-            argument = template[position] if position < len(template) else None
-            if parameter.is_type:
-                if argument is not None:
-                    found = _type_of(reader, argument)
-                    if found is not None:
-                        types[parameter.name] = found
-            elif argument is not None:
-                scope[parameter.name] = Variable(expr.INT, reader.value(argument))
-        return scope
-
-    def _argument(self, reader: Reader, parameter: Tree, argument: Tree) -> tuple[str, Entity, Tree | None]:
-        """(name, value, the caller's variable to write back for a reference)."""
-        name, declarator = _name(reader, parameter), parameter.child_by_field_name("declarator")
-        if declarator is not None and _has_reference(declarator):
-            entity = reader.entity(argument)
-            back = argument if argument.type == "identifier" and not isinstance(entity, Place | Address) else None
-            return name, entity, back
-        return name, reader.value(argument), None
-
-    def _deduce(
-        self, reader: Reader, function: Function, entities: list[tuple[str, Entity, Tree | None]],
-        scope: dict[str, Variable], types: dict[str, Type],
-    ) -> None:  # fmt: skip
-        """Template arguments that follow from the call's arguments, then defaults."""
-        wanted = {p.name for p in function.template}
-        for parameter, (_, entity, _) in zip(function.parameters, entities, strict=False):
-            type_node = parameter.child_by_field_name("type")
-            written = reader.file.source(type_node) if type_node is not None else ""
-            place = entity.place if isinstance(entity, Address) else entity
-            if written in wanted and written not in types:
-                found = place.ctype if isinstance(place, Place) else entity.ctype  # type: ignore[union-attr]
-                declarator = parameter.child_by_field_name("declarator")
-                if isinstance(found, ArrayType) and declarator is not None:
-                    while isinstance(found, ArrayType):
-                        found = found.element
-                if not isinstance(place, Unknown):
-                    types[written] = found
-            declarator = parameter.child_by_field_name("declarator")
-            if isinstance(place, Place) and isinstance(place.ctype, ArrayType) and declarator is not None:
-                self._deduce_lengths(reader, declarator, place.ctype, wanted, scope)
-        for wanting in function.template:
-            if wanting.default is not None:
-                if wanting.is_type and wanting.name not in types:
-                    found_type = _type_of(reader, wanting.default)
-                    if found_type is not None:
-                        types[wanting.name] = found_type
-                elif not wanting.is_type and wanting.name not in scope:
-                    scope[wanting.name] = Variable(expr.INT, reader.value(wanting.default))
-            if not wanting.is_type and wanting.name not in scope and wanting.name:
-                why = f"the template argument '{wanting.name}' is not known"
-                scope[wanting.name] = Variable(expr.INT, Unknown(why))
-
-    def _deduce_lengths(
-        self, reader: Reader, declarator: Tree, ctype: Type, wanted: set[str], scope: dict[str, Variable]
-    ) -> None:
-        sizes = []
-        while declarator is not None:
-            if declarator.type == "array_declarator":
-                sizes.append(declarator.child_by_field_name("size"))
-            inner = declarator.child_by_field_name("declarator")
-            declarator = inner if inner is not None else next(  # type: ignore[assignment]
-                (c for c in declarator.named_children if "declarator" in c.type), None)  # fmt: skip
-        for size in reversed(sizes):
-            if not isinstance(ctype, ArrayType):
-                return
-            name = reader.file.source(size) if size is not None else ""
-            if name in wanted and ctype.length:
-                scope.setdefault(name, Variable(expr.INT, Const(ctype.length)))
-            ctype = ctype.element
-
-    def _parameter(self, reader: Reader, parameter: Tree, entity: Entity) -> Variable:
-        """A parameter's variable: its argument converted to the declared type."""
-        declarator, type_node = parameter.child_by_field_name("declarator"), parameter.child_by_field_name("type")
-        ctype: Type | None = None
-        try:
-            if type_node is not None and reader.file.source(type_node) != "auto":
-                ctype = reader.type_at(type_node)
-                ctype = reader.applied(declarator, ctype) if declarator is not None else ctype
-        except BankcheckError:
-            ctype = None
-        reference = declarator is not None and _has_reference(declarator)
-        if isinstance(entity, Place):
-            if reference:
-                return Variable(ctype, entity, reference=True)
-            return Variable(ctype, Unknown("a copied object"))
-        if isinstance(entity, Address):
-            if isinstance(ctype, ArrayType):
-                ctype = PointerType(ctype.element)
-            if isinstance(ctype, PointerType | CInt) and not reference:
-                same = isinstance(ctype, PointerType) and ctype.pointee == entity.place.ctype
-                return Variable(ctype, entity if same else reader.retyped(entity, ctype))
-            return Variable(ctype, entity)
-        if isinstance(ctype, CInt):
-            return Variable(ctype, expr.cast(entity, ctype))
-        return Variable(ctype, entity)
-
-    def _result(self, reader: Reader, frame: Frame, span: tuple[int, int]) -> Entity:
-        if not frame.results:
-            return Unknown("no value", span)
-        *early, (_, value) = frame.results
-        for condition, other in reversed(early):
-            value = choose(condition, other, value, span)
-        return value
+    It does for additions of 1 (ATOMS.POPC.INC), and where all lanes have the same address by the way it is computed:
+    then one lane updates it, with the sum of all (REDUX). Seen in the SASS that nvcc 13 makes for sm_90.
+    """
+    if not isinstance(place.ctype, CInt) or place.ctype.bits != 32:
+        return False
+    if unused and name == "atomicAdd" and values and isinstance(values[0], Const) and values[0].value == 1:
+        return True
+    if name not in _SUMS and not (unused and name in _COMBINED):
+        return False
+    names = expr.symbols_of(place.offset_bytes)
+    return not marks(place.offset_bytes)[0] and not any(name.startswith(UNIFORM) for name in names)
 
 
-def _takes(function: Function, count: int) -> bool:
-    least = sum(p.type == "parameter_declaration" for p in function.parameters)
-    if len(function.parameters) == 1 and count == 0:
-        return function.parameters[0].child_by_field_name("declarator") is None or least == 0
-    return least <= count <= len(function.parameters)
-
-
-def _name(reader: Reader, parameter: Tree) -> str:
-    node = declarator_name(parameter.child_by_field_name("declarator"))
-    return reader.file.source(node) if node is not None else ""
-
-
-def _has_reference(declarator: Tree) -> bool:
-    node: Tree | None = declarator
-    while node is not None:
-        if node.type == "reference_declarator":
-            return True
-        node = next((c for c in node.named_children if "declarator" in c.type), None)
-    return False
-
-
-def _type_of(reader: Reader, node: Tree) -> Type | None:
-    try:
-        return reader.type_at(node)
-    except BankcheckError:
-        return None
+def _is_unused(node: Tree) -> bool:
+    return node.parent is not None and node.parent.type == "expression_statement"

@@ -29,6 +29,8 @@ class Config:
     """The block of kernels whose launch is not known otherwise."""
     arch: str = "sm_90"
     defines: Mapping[str, str] = field(default_factory=dict)
+    include: tuple[str, ...] = ()
+    """Folders in which headers are looked for, besides the file's own."""
     exclude: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
     root: Path | None = None
@@ -103,9 +105,10 @@ def _from_table(table: Mapping[str, Any], path: Path) -> Config:
         Block(*block)
     arch_note(table.get("arch", "sm_90"))
     defines = {str(name): str(value) for name, value in table.get("define", {}).items()}
+    include = tuple(str(path.parent / name) for name in table.get("include", []))
     return Config(
         codes=codes, min_excess=table.get("min-excess", 1), block=block, arch=table.get("arch", "sm_90"),
-        defines=defines, exclude=tuple(table.get("exclude", [])), per_file_ignores=ignores,
+        defines=defines, include=include, exclude=tuple(table.get("exclude", [])), per_file_ignores=ignores,
         root=path.parent, origin=str(path),
     )  # fmt: skip
 
@@ -122,6 +125,7 @@ _KEYS = {
     "select": (_texts, "a list of codes"),
     "extend-select": (_texts, "a list of codes"),
     "ignore": (_texts, "a list of codes"),
+    "include": (_texts, "a list of folders"),
     "exclude": (_texts, "a list of patterns"),
     "min-excess": (_count, "a number of wavefronts, at least 1"),
     "block": (lambda v: isinstance(v, list) and 1 <= len(v) <= 3 and all(map(_count, v)), "a list of 1 to 3 numbers"),

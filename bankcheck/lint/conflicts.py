@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bankcheck.banks import Traffic
 from bankcheck.lint.facts import Execution, Facts, basis_of, declared
 from bankcheck.lint.findings import Finding, Label
 from bankcheck.lint.fixes import Fix, find_fix
+from bankcheck.lint.flat import find_flat_fix
 from bankcheck.lint.memory import Site
 from bankcheck.lint.verdict import Case, Verdict
 
@@ -26,12 +28,12 @@ class Fixes:
         """What to write instead, or an empty text."""
         key = site.buffer.declared
         if key not in self._found:
-            self._found[key] = find_fix(self._facts, site.buffer)
+            self._found[key] = find_fix(self._facts, site.buffer) or find_flat_fix(self._facts, site.buffer)
         fix = self._found[key]
         if fix is None:
             return ""
         rest = (
-            "no access of the array conflicts then"
+            f"no {'analysed ' * fix.open}access of the array conflicts then"
             if fix.after == 0
             else f"the excess falls from {fix.before} to {fix.after}"
         )
@@ -43,15 +45,20 @@ def check_conflicts(facts: Facts) -> Iterator[Finding]:
     fixes = Fixes(facts)
     for group in facts.groups():
         execution, verdict, case = worst_of(group)
-        if case is None or case.traffic is None or case.traffic.ways < 2:
+        if case is None or case.traffic is None:
             continue
         site, traffic = verdict.site, case.traffic
+        if site.aggregated:
+            yield from _aggregated(facts, execution, verdict, case)
+        if traffic.ways < 2:
+            continue
         counts_lanes = traffic.rule.counts == "lanes" and site.op in ("atomic", "cas")
         if counts_lanes:
             yield from _contention(facts, group, execution, verdict, case)
-        elif case.excess > 0:
+        elif case.excess > 0 and not traffic.rule.row_writes:  # what those cost is their row passes: BC104
             free = bool(verdict.free) and any(c.excess == 0 and not c.fault for c in verdict.cases)
-            code = "BC103" if traffic.rule.matrices else "BC102" if free else "BC101"
+            some = free or (bool(execution.launch.sized) and any(v.worst and not v.worst.excess for _, v in group))
+            code = "BC103" if traffic.rule.matrices else "BC102" if some else "BC101"
             message = _message(group, verdict, case, free)
             yield finding(facts, code, message, execution, verdict, case, hint=fixes(site))
 
@@ -123,13 +130,13 @@ def finding(
     place = facts.place(site.span)
     related = [declared(facts, site.buffer)] if site.buffer.declared != (0, 0) else []
     related += [Label(facts.place(span), "reached through this call") for span in site.calls]
-    basis = basis_of(execution, verdict)
+    basis = basis_of(execution, verdict, case)
     return Finding(
         code, "note" if code == "BC901" else "error" if code == "BC301" else "warning", message, place,
         execution.kernel.name, basis, site.buffer.name,
         dict(case.bind) if case is not None else {},
         traffic.wavefronts if traffic else None, traffic.ideal if traffic else None, traffic.ways if traffic else None,
-        execution.launch.assumed + verdict.assumptions, tuple(related), hint, facts.source.line_text(place.line),
+        execution.launch.assumed + verdict.assumed_for(case), tuple(related), hint, facts.source.line_text(place.line),
     )  # fmt: skip
 
 
@@ -146,6 +153,16 @@ def _contention(facts: Facts, group: Group, execution: Execution, verdict: Verdi
         yield finding(facts, "BC105", message, execution, verdict, case)
     if words > 1 and (case.excess or traffic.wavefronts is None):
         yield finding(facts, "BC101", _message(group, verdict, case, False), execution, verdict, case)
+
+
+def _aggregated(facts: Facts, execution: Execution, verdict: Verdict, case: Case) -> Iterator[Finding]:
+    """What would be contention, were it not for the compiler: only a note."""
+    assert case.traffic is not None
+    shared, _ = _sharing(case.traffic)
+    if shared > 1:
+        message = f"{shared} lanes update one address with '{_text(verdict.site)}': the compiler adds them up first"
+        message += f", so that this takes {case.traffic.wavefronts} wavefront{'s' * (case.traffic.wavefronts != 1)}"
+        yield replace(finding(facts, "BC105", message, execution, verdict, case), severity="note")
 
 
 def _sharing(traffic: Traffic) -> tuple[int, int]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bankcheck import ctype as types
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
+from bankcheck.lint import cells
+from bankcheck.lint.closures import Closure
 from bankcheck.lint.machine import Machine
 from bankcheck.lint.memory import Buffer, Variable
-from bankcheck.lint.type_reader import field_of
+from bankcheck.lint.type_reader import field_of, operator_of
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree
 
@@ -23,10 +27,7 @@ class Declarations(Machine):
         if type_node is None:
             return None
         try:
-            if type_node.type in ("struct_specifier", "class_specifier"):
-                base: Type = self.reader.struct_type(type_node)
-            else:
-                base = self.reader.type_at(type_node)
+            base = self.reader.type_at(type_node)
             return self.reader.applied(declarator, base) if declarator is not None else base
         except BankcheckError:
             return None
@@ -71,7 +72,8 @@ class Declarations(Machine):
             if "__shared__" in text and "extern" in text:
                 self._dynamic_memory(node, self.reader.file.source(name))
                 return
-            self.state.frame.types[self.reader.file.source(name)] = self.reader.struct_type(node)
+            if node.parent is None or node.parent.type != "template_declaration":
+                self.state.frame.types[self.reader.file.source(name)] = self.reader.type_at(node)
 
     def _dynamic_memory(self, node: Tree, name: str) -> None:
         """`struct SharedMemory { operator T*() { extern __shared__ ... } }`: a way to get at dynamic shared memory."""
@@ -86,23 +88,22 @@ class Declarations(Machine):
         if declarator.type == "init_declarator":
             value_node = declarator.child_by_field_name("value")
             declarator = declarator.child_by_field_name("declarator") or declarator
-            if value_node is not None and value_node.type in ("argument_list", "initializer_list"):
-                inside = value_node.named_children
-                if declarator.type == "identifier" and len(inside) == 1:
-                    value_node = inside[0]
         name = self.reader.declared_name(declarator)
+        if declarator.type == "function_declarator":
+            self._object_or_function(node, declarator, name)
+            return
         ctype = self.type_of(node, declarator)
         words = {source(child) for child in node.children}
         if "__shared__" in words:
             self._shared_array(node, declarator, name, ctype, "extern" in words, "volatile" in words)
             return
         if isinstance(ctype, ArrayType | Record):
-            if value_node is not None:
-                self.reader.value(value_node)
-            space = "constant" if "__constant__" in words else "global" if "__device__" in words else "local"
-            buffer = Buffer(name, ctype, 16, space=space)
-            self.state.declare(name, Variable(ctype, Place(buffer, Const(0, expr.LONG), ctype, size_of(ctype))))
+            self._object(node, name, ctype, words, value_node)
             return
+        if value_node is not None and value_node.type in ("argument_list", "initializer_list"):
+            inside = value_node.named_children
+            if declarator.type == "identifier" and len(inside) == 1:
+                value_node = inside[0]
         if value_node is None:
             self.state.declare(name, Variable(ctype, Unknown(f"'{name}' has no value yet")))
             return
@@ -115,7 +116,42 @@ class Declarations(Machine):
             if not alias and not is_const and value_node.type == "identifier":
                 self.state.assign(source(value_node), Unknown(why))
             return
-        self.state.declare(name, Variable(ctype, self._initial(self.reader.value(value_node), ctype, name)))
+        value = self.reader.value(value_node)
+        if isinstance(value, Place):  # `auto view = View(...)`
+            self.state.declare(name, Variable(value.ctype, cells.copied(self.state, name, value)))
+            return
+        if isinstance(value, Closure):
+            self.state.declare(name, Variable(None, value))
+            return
+        ctype = _deduced(ctype, value)
+        initial = self._initial(value, ctype, name)
+        if "constexpr" in words and isinstance(initial, Unknown) and isinstance(ctype, CInt):
+            initial = self.state.unknown(initial.reason, initial.span, ctype, uniform=True)
+        constant = declarator.type == "identifier" and not words.isdisjoint(("const", "constexpr"))
+        self.state.declare(name, Variable(ctype, initial, constant=constant))
+
+    def _object_or_function(self, node: Tree, declarator: Tree, name: str) -> None:
+        """`Tile t(s);` reads like the declaration of a function: it is an object where `s` is a variable."""
+        ctype = self.type_of(node, None)
+        arguments = field_of(declarator, "parameters").named_children
+        variables = [self.state.lookup(self.reader.file.source(argument)) for argument in arguments]
+        if not isinstance(ctype, Record) or not all(variables) or not arguments:
+            return
+        place = cells.new_object(self.state, name, ctype)
+        self.reader.construct(self.reader, place, arguments, node)
+        self.state.declare(name, Variable(ctype, place))
+
+    def _object(self, node: Tree, name: str, ctype: Type, words: set[str], value_node: Tree | None) -> None:
+        """An array or a struct; what a local one holds is followed."""
+        space = "constant" if "__constant__" in words else "global" if "__device__" in words else "local"
+        place = cells.new_object(self.state, name, ctype)
+        if space != "local" or "static" in words:
+            place = replace(place, array=Buffer(name, ctype, 16, space=space))
+        if value_node is not None:
+            self.reader.initial_value(place, value_node)
+        elif isinstance(ctype, Record) and space == "local":
+            self.reader.construct(self.reader, place, [], node)
+        self.state.declare(name, Variable(ctype, place))
 
     def pointer_to_array(self, node: Tree) -> bool:
         """`float (*p)[32] = t;` reads like an assignment to `float(*p)[32]`: take it in as the declaration it is."""
@@ -154,7 +190,7 @@ class Declarations(Machine):
     def _shared_array(
         self, node: Tree, declarator: Tree, name: str, ctype: Type | None, dynamic: bool, volatile: bool
     ) -> None:
-        span = self.reader.file.span(declarator)
+        span = self.reader.file.declared_at(declarator)
         if ctype is None:
             ctype = self._unknown_type(node, declarator)
         align = max(self.reader.alignment(node), types.align_of(ctype))
@@ -162,8 +198,19 @@ class Declarations(Machine):
         if isinstance(change, tuple) and isinstance(ctype, ArrayType):
             shape, element = types.shape_of(ctype)
             ctype = types.array(element, shape, change)
-        buffer = Buffer(name, ctype, align, False, change == "xor", "shared", span, dynamic, volatile)
+        factors = self._factors(declarator)
+        buffer = Buffer(name, ctype, align, False, change == "xor", "shared", span, dynamic, volatile, factors)
         self.state.declare(name, Variable(ctype, Place(buffer, Const(0, expr.LONG), ctype, size_of(ctype))))
+
+    def _factors(self, declarator: Tree) -> tuple[int, ...]:
+        """The factors of a length that is written as a product."""
+        size = declarator.child_by_field_name("size") if declarator.type == "array_declarator" else None
+        while size is not None and size.type == "parenthesized_expression":
+            size = size.named_children[0]
+        if size is None or size.type != "binary_expression" or operator_of(size) != "*":
+            return ()
+        sides = [self.reader.number(field_of(size, side)) for side in ("left", "right")]
+        return tuple(side.value for side in sides if isinstance(side, Const))
 
     def _unknown_type(self, node: Tree, declarator: Tree) -> Type:
         type_node = node.child_by_field_name("type")
@@ -173,3 +220,16 @@ class Declarations(Machine):
             return self.reader.applied(declarator, base)
         except BankcheckError:
             return base
+
+
+def _deduced(ctype: Type | None, value: Entity) -> Type | None:
+    """What `auto` or `auto*` stands for, given the initial value; any other type as it is."""
+    if isinstance(ctype, PointerType) and isinstance(value, Address):
+        ctype = ctype.pointee if _is_auto(ctype.pointee) else ctype
+    if not _is_auto(ctype) or isinstance(value, Place):
+        return ctype
+    return PointerType(value.place.ctype) if isinstance(value, Address) else value.ctype
+
+
+def _is_auto(ctype: Type | None) -> bool:
+    return isinstance(ctype, Opaque) and ctype.name == "auto"

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
+from bankcheck.ctype import Opaque
 from bankcheck.expr import Span
+from bankcheck.launch import Block
 from bankcheck.lint.findings import AccessRow, Basis, Label, Place
+from bankcheck.lint.glance import DECLARING_MACRO
 from bankcheck.lint.interpret import execute
 from bankcheck.lint.judge import Judge
 from bankcheck.lint.launches import KnownLaunch, Launches, launches_of
 from bankcheck.lint.machine import Change, Launch, Run
 from bankcheck.lint.memory import Buffer, Site
 from bankcheck.lint.merge import merge_members
+from bankcheck.lint.neighbours import with_merging_assumed
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.source import Directive, Source
 from bankcheck.lint.verdict import Case, Verdict
 from bankcheck.syntax import Tree
 
 MAX_REGIONS = 20
+SIZES = (4, 1, 2, 8)
+"""Bytes of a type parameter of which nothing is known: float, fp8, half, double."""
+MAX_SIZED = 300
+"""Accesses of a kernel up to which all sizes are tried; with more, one must do."""
+NOT_REACHED = "no thread of the assumed block reaches it: give the block with a directive"
+BEYOND = "threads of the assumed block would be past the end of the array: give the block with a directive"
+OTHER_BLOCKS = (Block(1024), Block(32, 32), Block(1), Block(16, 8, 8))
+"""Tried to see whether code that an assumed block does not reach is reached at all."""
 
 
 @dataclass(slots=True)
@@ -68,7 +82,6 @@ class Facts:
                     site.span,
                     site.text,
                     site.op,
-                    site.bytes_per_lane,
                     site.buffer.name,
                 )
                 grouped.setdefault(key, []).append((execution, verdict))
@@ -81,40 +94,84 @@ def gather(
     """Run all kernels of a file."""
     source = program.source
     facts = Facts(source, program, source.directives())
-    if "__shared__" not in source.expanded and not want_global:
+    if "__shared__" not in source.expanded and not want_global and not DECLARING_MACRO.search(source.expanded):
         return facts
     entries = list(program.kernels)
     for kernel in entries:
         launches = launches_of(kernel, program, known, facts.directives, configured)
         facts.launches[kernel.name] = launches
         for launch in launches.chosen:
-            facts.executions.append(judged(execute(program, kernel, launch)))
+            facts.executions += _executions(program, kernel, launch)
     for function in _uncalled(facts):
         launches = launches_of(function, program, (), facts.directives, configured)
-        for launch in launches.chosen[:1]:
-            facts.executions.append(judged(execute(program, function, launch)))
+        facts.executions += _executions(program, function, launches.chosen[0])
     facts.missed = list(_missed(facts))
     return facts
+
+
+def _executions(program: Program, function: Function, launch: Launch) -> list[Execution]:
+    """A kernel run for a launch; where the size of a type parameter matters and is not known, once for each size."""
+    executions = [judged(execute(program, function, launch))]
+    names = [p.name for p in function.template if p.is_type and p.name and p.name not in launch.types]
+    sized: tuple[str, ...] = ()
+    while more := tuple(name for name in names if name not in sized and _matters(name, executions)):
+        sized += more
+        sizes = SIZES if len(executions[0].verdicts) <= MAX_SIZED else SIZES[:1]
+        why = f"{' and '.join(sized)} {'is a type' if len(sized) == 1 else 'are types'} of "
+        why += "1, 2, 4 or 8 bytes" if sizes == SIZES else f"{sizes[0]} bytes"
+        assumed = replace(launch, assumed=(*launch.assumed, why), sized=sized)
+        executions = [_of_size(program, function, assumed, size) for size in sizes]
+    return executions
+
+
+def _matters(name: str, executions: list[Execution]) -> bool:
+    """Whether some access is not counted because of a type of that name."""
+    reasons = {verdict.reason for execution in executions for verdict in execution.verdicts if verdict.reason}
+    return any(re.search(rf"\b{re.escape(name)}\b", reason) for reason in reasons)
+
+
+def _of_size(program: Program, function: Function, launch: Launch, size: int) -> Execution:
+    """A kernel run with types of which nothing but the size is assumed."""
+    types = {**launch.types, **{name: Opaque(name, size, size) for name in launch.sized}}
+    launch = replace(launch, types=types)
+    execution = judged(execute(program, function, launch))
+    execution.verdicts = [  # that it faults is no finding: the program just has no such type
+        Verdict(v.site, reason=fault) if (fault := next((c.fault for c in v.cases if c.fault), "")) else v
+        for v in execution.verdicts
+    ]
+    return execution
 
 
 def judged(run: Run) -> Execution:
     """A run with its accesses to shared memory judged."""
     judge = Judge(run.launch.block, run.reasons)
     shared = [site for site in run.sites if site.buffer.space == "shared"]
-    verdicts = [verdict for site in merge_members(shared) if not (verdict := judge(site)).never]
+    verdicts = [judge(site) for site in merge_members(shared)]
+    if run.launch.block_is_assumed:  # another block may well have such threads
+        verdicts = [_doubted(verdict) for verdict in verdicts]
+    verdicts = [verdict for verdict in verdicts if not verdict.never]
+    verdicts = with_merging_assumed(verdicts, judge)
     return Execution(run, verdicts, [site for site in run.sites if site.buffer.space == "global"])
 
 
+def _doubted(verdict: Verdict) -> Verdict:
+    """A verdict for an assumed block, which cannot be the real one if it makes no sense for the access."""
+    if verdict.reason or not verdict.outside:
+        return verdict
+    return replace(verdict, cases=(), never=False, reason=NOT_REACHED if verdict.never else BEYOND)
+
+
 def trial(facts: Facts, execution: Execution, changes: Mapping[Span, Change]) -> Execution:
-    """The same kernel and launch with other layouts for some arrays."""
-    return judged(execute(facts.program, execution.kernel, execution.launch, changes))
+    """The same kernel and launch with other layouts for some arrays; only accesses of these are judged."""
+    run = execute(facts.program, execution.kernel, execution.launch, changes)
+    run.sites = [site for site in run.sites if site.buffer.declared in changes]
+    return judged(run)
 
 
 def rows_of(facts: Facts, execution: Execution, verdict: Verdict) -> Iterator[AccessRow]:
     """The rows for one verdict: one per count, or one that says why there is none."""
     site, launch = verdict.site, execution.launch
     place, extents = facts.place(site.span), launch.block.extents
-    assumptions = launch.assumed + verdict.assumptions
     notes = site.notes
     if site.pieces > 1:
         notes += (f"copied in {site.pieces} pieces of {site.bytes_per_lane} bytes, one of which is counted",)
@@ -129,7 +186,8 @@ def rows_of(facts: Facts, execution: Execution, verdict: Verdict) -> Iterator[Ac
             dict(case.bind) if case is not None else dict(site.binds), case.warp if case is not None else None,
             traffic.wavefronts if traffic else None, traffic.ideal if traffic else None,
             traffic.ways if traffic else None,
-            basis_of(execution, verdict) if counted else None, reason, assumptions, notes,
+            basis_of(execution, verdict, case) if counted else None, reason,
+            launch.assumed + verdict.assumed_for(case), notes,
         )  # fmt: skip
 
     if not verdict.cases:
@@ -138,9 +196,9 @@ def rows_of(facts: Facts, execution: Execution, verdict: Verdict) -> Iterator[Ac
         yield row(case, case.fault)
 
 
-def basis_of(execution: Execution, verdict: Verdict) -> Basis:
+def basis_of(execution: Execution, verdict: Verdict, case: Case | None) -> Basis:
     """proved, computed or assumed."""
-    return "assumed" if execution.launch.assumed else verdict.basis
+    return "assumed" if execution.launch.assumed or verdict.assumed_for(case) else verdict.basis
 
 
 def declared(facts: Facts, buffer: Buffer) -> Label:
@@ -149,11 +207,14 @@ def declared(facts: Facts, buffer: Buffer) -> Label:
 
 
 def _uncalled(facts: Facts) -> Iterator[Function]:
-    """Device functions with shared arrays of their own that no kernel of the file calls."""
+    """Device functions and methods with shared arrays of their own that no kernel of the file calls."""
     seen = set().union(*(execution.run.seen for execution in facts.executions)) if facts.executions else set()
-    for functions in facts.program.functions.values():
+    methods = (found for known in facts.program.classes.values() for found in known.methods.values())
+    for functions in chain(facts.program.functions.values(), methods):
         for function in functions:
-            if function.is_kernel or "__shared__" not in facts.source.source(function.body):
+            if function.is_kernel or facts.source.in_header(function.node.start_byte):
+                continue
+            if "__shared__" not in facts.source.source(function.body):
                 continue
             if not any(function.body.start_byte <= at < function.body.end_byte for at in seen):
                 yield function
@@ -183,9 +244,33 @@ def _missed(facts: Facts) -> Iterator[tuple[Tree, str, str]]:
             if node.type == "identifier" and node.start_byte not in seen:
                 uses.append(node)
             stack.extend(node.named_children)
-        for use in sorted(uses, key=lambda node: node.start_byte):
-            if facts.source.source(use) in names and not any(a <= use.start_byte < b for a, b in dead):
+        uses = [use for use in sorted(uses, key=lambda node: node.start_byte) if facts.source.source(use) in names]
+        skipped = {use.start_byte for use in uses if any(a <= use.start_byte < b for a, b in dead)}
+        reached = _reached_otherwise(facts, executions) if skipped else frozenset()
+        for use in uses:
+            if use.start_byte not in skipped:
                 yield use, kernel.name, stopped or "it is in code that is not followed"
+            elif use.start_byte in reached:
+                yield use, kernel.name, NOT_REACHED
+
+        yield from _undeclared(executions)
+
+
+def _reached_otherwise(facts: Facts, executions: list[Execution]) -> frozenset[int]:
+    """What a kernel whose block is only assumed comes past in other blocks."""
+    if not all(execution.launch.block_is_assumed for execution in executions):
+        return frozenset()
+    launches = [replace(executions[0].launch, block=block) for block in OTHER_BLOCKS]
+    kernel = executions[0].kernel
+    return frozenset().union(*(execute(facts.program, kernel, launch).seen for launch in launches))
+
+
+def _undeclared(executions: Sequence[Execution]) -> Iterator[tuple[Tree, str, str]]:
+    """Names that a macro of a header that is not read may have declared: as shared memory, for all that is known."""
+    uses = {node.start_byte: node for execution in executions for node in execution.run.undeclared}
+    for _, node in sorted(uses.items()):
+        why = "nothing that is read declares it: it may be shared memory (--include, --define)"
+        yield node, executions[0].kernel.name, why
 
 
 def _shared_name(facts: Facts, node: Tree) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bankcheck.ctype import ArrayType, name_of, shape_of, size_of
+from bankcheck.ctype import ArrayType, Type, name_of, shape_of, size_of
 from bankcheck.expr import Span
 from bankcheck.lint.facts import Execution, Facts, trial
 from bankcheck.lint.machine import Change
@@ -25,6 +25,8 @@ class Fix(NamedTuple):
     text: str
     before: int
     after: int
+    open: bool = False
+    """Whether some access of the array is not counted, so that the fix was not tried on it."""
 
 
 def find_fix(facts: Facts, buffer: Buffer) -> Fix | None:
@@ -33,22 +35,29 @@ def find_fix(facts: Facts, buffer: Buffer) -> Fix | None:
     if not isinstance(ctype, ArrayType) or not isinstance(ctype.element, ArrayType):
         return None
     users = [e for e in facts.executions if any(v.site.buffer.declared == buffer.declared for v in e.verdicts)]
-    before = [_costs(execution, buffer.declared) for execution in users]
+    before = [costs_of(execution, buffer.declared) for execution in users]
     total = sum(cost or 0 for costs in before for cost in costs.values())
+    uncounted = any(cost is None for costs in before for cost in costs.values())
     best: Fix | None = None
     for change, text in _candidates(buffer, users):
         after = 0
         for execution, old in zip(users, before, strict=True):
-            new = _costs(trial(facts, execution, {buffer.declared: change}), buffer.declared)
-            if not _no_worse(old, new):
+            tried = trial(facts, execution, {buffer.declared: change})
+            new = costs_of(tried, buffer.declared)
+            if not no_worse(old, new) or assumes_more(execution, tried, buffer.declared):
                 break
             after += sum(cost or 0 for cost in new.values())
         else:
             if after < (best.after if best else total):
-                best = Fix(text, total, after)
+                best = Fix(text, total, after, uncounted)
             if best is not None and best.after == 0:
                 break
     return best
+
+
+def shown_name(ctype: Type) -> str:
+    """A type as it is written in the source: classes inside functions are told apart by more."""
+    return name_of(ctype).partition("@")[0]
 
 
 def _candidates(buffer: Buffer, users: list[Execution]) -> Iterator[tuple[Change, str]]:
@@ -64,24 +73,37 @@ def _candidates(buffer: Buffer, users: list[Execution]) -> Iterator[tuple[Change
         if count in (1, 2, 3, 4, 8) and pad <= shape[-1]:
             sizes = "".join(f"[{length or ''}]" for length in (*shape[:-1], shape[-1] + pad))
             note = f", and launch with {pad * size_of(element)} more bytes per row" if buffer.dynamic else ""
-            yield (*zeros, pad), f"pad its rows: {name_of(element)} {buffer.name}{sizes}{note}"
+            yield (*zeros, pad), f"pad its rows: {shown_name(element)} {buffer.name}{sizes}{note}"
     columns, rows = shape[-1], shape[-2]
     if columns & (columns - 1) == 0 and 0 < rows <= columns and step == 1:
         yield "xor", f"swizzle every index: {buffer.name}[...][row][column ^ row] in place of [row][column]".replace(
             "[...]" if len(shape) == 2 else "\0", "")  # fmt: skip
 
 
-def _costs(execution: Execution, declared: Span) -> dict[tuple[object, ...], int | None]:
+def costs_of(execution: Execution, declared: Span) -> dict[tuple[object, ...], int | None]:
     """The excess of each access of the array; None where it is unknown or faults."""
     costs: dict[tuple[object, ...], int | None] = {}
     for verdict in execution.verdicts:
         if verdict.site.buffer.declared == declared:
-            site = verdict.site
-            key = (site.span, site.text, site.op, site.calls, tuple(site.binds.items()))
+            key = _key(verdict)
             cost = excess_of(verdict)
             old = costs.get(key, 0)
             costs[key] = None if cost is None or old is None else max(cost, old)
     return costs
+
+
+def assumes_more(before: Execution, after: Execution, declared: Span) -> bool:
+    """Whether an access of the array takes more for granted than before, its alignment say."""
+    old, new = (
+        {(_key(v), text) for v in execution.verdicts if v.site.buffer.declared == declared for text in v.assumptions}
+        for execution in (before, after)
+    )
+    return not new <= old
+
+
+def _key(verdict: Verdict) -> tuple[object, ...]:
+    site = verdict.site
+    return site.span, site.text, site.op, site.calls, tuple(site.binds.items())
 
 
 def excess_of(verdict: Verdict) -> int | None:
@@ -91,7 +113,8 @@ def excess_of(verdict: Verdict) -> int | None:
     return verdict.cases[0].excess
 
 
-def _no_worse(old: dict[tuple[object, ...], int | None], new: dict[tuple[object, ...], int | None]) -> bool:
+def no_worse(old: dict[tuple[object, ...], int | None], new: dict[tuple[object, ...], int | None]) -> bool:
+    """Whether no access costs more than before, faults, or gets out of sight."""
     for key, cost in new.items():
         before = old.get(key)
         if before is not None and (cost is None or cost > before):

@@ -11,7 +11,6 @@ MAX_HEADERS = 60
 """Headers of one file that are looked through."""
 _CODE = re.compile(r"__global__|__device__|threadIdx|__syncthreads")
 _INCLUDED = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
-_SHARED_MACRO = re.compile(r"(?m)^[ \t]*#[ \t]*define\b(?:[^\n]*\\\r?\n)*[^\n]*__shared__")
 UNKNOWN_QUALIFIER = re.compile(
     r"""^[ \t]*(?:(?:extern|static|volatile|const|__align__\s*\(\s*\d+\s*\))\s+)*
         (?!EOF\b)(?P<name>[A-Z][A-Z0-9_]{2,})\s+
@@ -19,6 +18,18 @@ UNKNOWN_QUALIFIER = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 """A word in capitals in front of an array's declaration, as in `SHARED float tile[32];`: is it `__shared__`?"""
+_TYPE = r"(?:unsigned|bool|char|short|half|__half|T|[a-z]\w*_t|(?:float|double|int|half)[234]?)"
+UNKNOWN_SCALAR = re.compile(
+    rf"^[ \t]+(?P<name>[A-Z][A-Z0-9_]{{2,}})[ \t]+(?:(?:volatile|unsigned)[ \t]+)?{_TYPE}[ \t]+\w+[ \t]*[;=]",
+    re.MULTILINE,
+)
+"""The same in front of a scalar, inside a function."""
+DECLARING_MACRO = re.compile(
+    rf"(?:^[ \t]+|[;{{}}][ \t]*)[A-Z][A-Z0-9_]{{2,}}[ \t]*\((?:[^;{{}}()\n]*,)?[ \t]*(?:unsigned[ \t]+)?{_TYPE}[ \t]*,"
+    r"[^;{}\n]*\)(?:\[\w*\])*[ \t]*(?:;|$)",
+    re.MULTILINE,
+)
+"""A macro that is given a type, as in `SHARED_ARRAY(float, tile, 32);`: does it declare shared memory?"""
 
 
 def may_use_shared(text: str, defines: Mapping[str, str], include: Include | None) -> bool:
@@ -27,7 +38,8 @@ def may_use_shared(text: str, defines: Mapping[str, str], include: Include | Non
         return True
     if not _CODE.search(text):
         return False
-    if UNKNOWN_QUALIFIER.search(text) or any("__shared__" in body for body in defines.values()):
+    unknown = UNKNOWN_QUALIFIER, UNKNOWN_SCALAR, DECLARING_MACRO
+    if any(pattern.search(text) for pattern in unknown) or any("__shared__" in body for body in defines.values()):
         return True
     waiting = _INCLUDED.findall(text) if include is not None else []
     seen: set[str] = set()
@@ -36,7 +48,7 @@ def may_use_shared(text: str, defines: Mapping[str, str], include: Include | Non
         if name not in seen:
             seen.add(name)
             header = include(name) or ""
-            if _SHARED_MACRO.search(header):
+            if "__shared__" in header:
                 return True
             waiting += _INCLUDED.findall(header)
     return False

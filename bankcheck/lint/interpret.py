@@ -10,16 +10,17 @@ from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
-from bankcheck.lint.choose import choose
+from bankcheck.lint import cells
 from bankcheck.lint.declarations import Declarations
+from bankcheck.lint.inline import merge_scopes
 from bankcheck.lint.iterate import Loops
-from bankcheck.lint.machine import Change, Flow, Launch, Run
+from bankcheck.lint.machine import Change, Launch, Run
 from bankcheck.lint.memory import Buffer, Variable, conjunction, marks
-from bankcheck.lint.program import Function, Program, declarator_name
-from bankcheck.lint.state import OutOfSteps, Scopes
+from bankcheck.lint.program import Function, Program
+from bankcheck.lint.state import Exit, Flow, OutOfSteps, Scopes
 from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Address, Entity, Place
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, declarator_name
 
 
 def execute(program: Program, kernel: Function, launch: Launch, changes: Mapping[Span, Change] | None = None) -> Run:
@@ -44,13 +45,15 @@ class Interpreter(Declarations, Loops):
                 self.template_parameter(parameter.name, parameter.is_type, parameter.node)
             state.frame.scopes.append({})
             for node in kernel.parameters:
-                self.kernel_parameter(node)
+                self.kernel_parameter(node, kernel.is_kernel)
             self.body(kernel.body)
         except OutOfSteps:
             stopped = "the kernel is too long to be followed to its end"
         except RecursionError:
             stopped = "the code is nested too deeply"
-        return Run(kernel, self.launch, state.sites, state.barriers, state.reasons, state.seen, self.dead, stopped)
+        undeclared = list(state.undeclared.values())
+        return Run(kernel, self.launch, state.sites, state.barriers, state.reasons, state.wraps, undeclared, state.seen,
+                   self.dead, stopped)  # fmt: skip
 
     def file_scope(self, item: Tree) -> None:
         """A constant, a type or a shared array at file scope."""
@@ -60,6 +63,9 @@ class Interpreter(Declarations, Loops):
             self.declaration(item)
         for name, variable in frame.scopes.pop().items():
             keep = isinstance(variable.value, Place | Const)
+            before = state.constants.get(name)
+            if before is not None and isinstance(variable.value, Const) and before.value != variable.value:
+                variable, keep = replace(variable, value=Unknown(f"'{name}' is defined more than once")), True
             state.constants[name] = variable if keep else replace(variable, value=Unknown(f"'{name}' is a variable"))
 
     def template_parameter(self, name: str, is_type: bool, node: Tree) -> None:
@@ -68,12 +74,17 @@ class Interpreter(Declarations, Loops):
         if not name or name in self.launch.values or name in self.launch.types:
             if name in self.launch.values and not is_type:
                 state.binds[name] = self.launch.values[name]
+            if name in self.launch.sized:
+                state.binds[f"sizeof({name})"] = size_of(self.launch.types[name])
             return
         if not is_type:
             state.declare(name, Variable(expr.INT, Symbol(name)))
 
-    def kernel_parameter(self, node: Tree) -> None:
-        """A kernel parameter: a pointer to global memory, or a number that the launch chooses."""
+    def kernel_parameter(self, node: Tree, is_kernel: bool) -> None:
+        """A kernel parameter: a pointer to global memory, or a number that the launch chooses.
+
+        A function that no kernel calls may get another number in every thread.
+        """
         declarator = node.child_by_field_name("declarator")
         name_node = declarator_name(declarator)
         if name_node is None or declarator is None:
@@ -93,7 +104,9 @@ class Interpreter(Declarations, Loops):
             place = Place(buffer, Const(0, expr.LONG), ctype.pointee, size_of(ctype.pointee))
             state.declare(name, Variable(ctype, Address(place)))
         elif isinstance(ctype, CInt):
-            state.declare(name, Variable(ctype, Symbol(name, ctype)))
+            why = f"the parameter '{name}' of a function that no kernel of the file calls"
+            given = Symbol(name, ctype) if is_kernel else state.unknown(why, (0, 0), ctype, uniform=False)
+            state.declare(name, Variable(ctype, given))
         else:
             value: Entity = Unknown(f"the parameter '{name}' is no integer")
             if isinstance(ctype, Record):
@@ -150,11 +163,13 @@ class Interpreter(Declarations, Loops):
     def _return_statement(self, node: Tree) -> Flow:
         frame, state = self.state.frame, self.state
         values = [child for child in node.named_children if child.type != "comment"]
-        value = self.reader.value(values[0]) if values else Unknown("no value")
+        value: Entity = Unknown("no value")
+        if values:
+            value = self.reader.entity(values[0]) if frame.by_reference else self.reader.value(values[0])
         condition = conjunction(state.guard[frame.depth :])
         if len(state.maybe) > frame.doubts or frame.loops:
             condition = Unknown("a condition that is not known")
-        frame.results.append((condition, value))
+        frame.results.append(Exit(condition, value, state.snapshot()))
         return Flow.RETURN
 
     def _break_statement(self, node: Tree) -> Flow:
@@ -226,11 +241,7 @@ class Interpreter(Declarations, Loops):
     def merge(self, condition: Node, yes: Scopes, no: Scopes) -> None:
         """Variables after a branch: each holds one value or the other."""
         for one, other in zip(yes, no, strict=True):
-            for name, variable in other.items():
-                before = one.get(name, variable)
-                if before.value is not variable.value:
-                    value = choose(condition, before.value, variable.value, (0, 0))
-                    other[name] = replace(variable, value=value)
+            merge_scopes(condition, one, other)
 
     def _switch_statement(self, node: Tree) -> Flow:
         value = self.condition(field_of(node, "condition"))
@@ -254,5 +265,5 @@ class Interpreter(Declarations, Loops):
     def _forget_changes(self, before: Scopes, why: str) -> None:
         for old, new in zip(before, self.state.frame.scopes, strict=True):
             for name, variable in new.items():
-                if name in old and old[name].value is not variable.value:
+                if (name in old or name.startswith(cells.CELL)) and old.get(name) is not variable:
                     new[name] = replace(variable, value=Unknown(why))

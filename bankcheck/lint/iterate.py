@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.expr import CInt, Const, Evaluator, Node, Symbol, Unknown
-from bankcheck.lint import loops
-from bankcheck.lint.machine import Flow, Machine
-from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, marks, sum_of
-from bankcheck.lint.program import declarator_name
-from bankcheck.lint.state import Scopes
+from bankcheck.lint import cells, loops
+from bankcheck.lint.closures import Closure
+from bankcheck.lint.machine import Machine
+from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, marks, sum_of
+from bankcheck.lint.state import Flow, Scopes
 from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Address, Entity, Place
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, declarator_name
 
 FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
 """Iterations that are followed of a loop whose bound is not known but whose values are."""
@@ -54,10 +54,9 @@ class Loops(Machine):
     def loop(self, node: Tree, condition: Tree | None, update: Tree | None, do: bool = False) -> Flow:
         """A loop: once for all iterations if its variables allow, else iteration by iteration."""
         state, frame = self.state, self.state.frame
-        names = [n for n in self._assigned(node) if (v := state.lookup(n)) is not None and n not in state.constants
-                 and not isinstance(v.value, Place)]  # fmt: skip
-        before, sites, barriers = state.snapshot(), len(state.sites), len(state.barriers)
-        mark = (state.epoch, state.straight)
+        names = [n for n in self._changed(node) if (v := state.local(n)) is not None and not isinstance(v.value, Place)]
+        before, sites, barriers, wraps = state.snapshot(), len(state.sites), len(state.barriers), len(state.wraps)
+        mark, head = (state.epoch, state.straight), (state.epoch, state.warp_epoch)
         carried = [self._placeholder(name, node) for name in names]
         frame.loops.append([])
         tested = self._once(node, condition, update, do)
@@ -71,15 +70,24 @@ class Loops(Machine):
             needed |= unsolved & set(expr.symbols_of(steps[name]))
         if needed and not doubts:
             after, waits, passed = state.snapshot(), state.barriers[barriers:], (state.epoch, state.straight)
+            around = state.wraps[wraps:]
+            del state.wraps[wraps:]
             if self._unrolled(node, condition, update, do, before, sites, barriers, mark):
                 return Flow.ON
             frame.scopes = after
             del state.sites[sites:], state.barriers[barriers:]
             state.sites += inside
             state.barriers += waits
+            state.wraps[wraps:] = around
             state.epoch, state.straight = passed
         counter = loops.find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
+        tail = (state.epoch, state.warp_epoch)
+        state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), head, tail))
         self._settle(carried, steps, tested, counter, sites, barriers, doubts)
+        for name in cells.all_names(state):
+            if name not in before[0]:
+                held = state.frame.scopes[0][name]
+                state.frame.scopes[0][name] = replace(held, value=cells.lost(held.value, "it is set in a loop"))
         state.maybe = (*state.maybe, *(why for why in doubts if why.startswith("the function")))
         return Flow.ON
 
@@ -92,7 +100,7 @@ class Loops(Machine):
         where = f"{mark}{node.start_byte}.{len(self.calls.active)}.{name}"
         symbol = Symbol(where, ctype if isinstance(ctype, CInt) else expr.INT)
         if start is None or not (isinstance(variable.value, Address) or isinstance(ctype, CInt)):
-            why = f"'{name}' changes from one iteration to the next in a way that is not followed"
+            why = f"'{name.rpartition(':')[2]}' changes from one iteration to the next in a way that is not followed"
             value: Entity = Unknown(why) if not isinstance(variable.value, Address) else variable.value
             if isinstance(ctype, CInt):
                 value = symbol
@@ -104,7 +112,7 @@ class Loops(Machine):
     def _steps_together(self, name: str, start: Node, node: Tree) -> bool:
         """Whether all lanes hold the same value throughout: it starts so, and only known steps change it."""
         update = node.child_by_field_name("update")
-        if marks(start)[0] or update is None:
+        if marks(start)[0] or update is None or name.startswith(cells.CELL):
             return False
         changes = list(self._changes_of(name, node))
         for tree in changes:
@@ -147,7 +155,10 @@ class Loops(Machine):
         if condition is not None and not do:
             tested = self.condition(condition)
             state.restrict(tested, self.reader.file.source(condition))
+        objects = state.objects
         self.statement(field_of(node, "body"))
+        if state.objects > objects:
+            cells.drop(state, objects)
         if condition is not None and do:
             tested = self.condition(condition)
         if update is not None:
@@ -168,7 +179,9 @@ class Loops(Machine):
             name = variable.placeholder.name
             if name in steps and not isinstance(variable.start, Unknown):
                 values[name] = self._at(variable, steps[name], counter.iteration)
-                if counter.exact and not doubts and not self._lanes_differ(counter, variable):
+                if not doubts and loops.is_zero(steps[name]):
+                    exits[name] = variable.start
+                elif counter.exact and not doubts and not self._lanes_differ(counter, variable):
                     exits[name] = self._at(variable, steps[name], Const(counter.trips))
             else:
                 ends = [] if variable.end is None else [variable.end]
@@ -245,7 +258,7 @@ class Loops(Machine):
                     again = tested
                 if again is None:
                     finished = iteration >= FEWEST_DOUBLINGS and bool(seen)
-                    if finished and not self._repeats(assigned, seen, node):
+                    if finished and not self._repeats(assigned, seen, node, before):
                         why = f"the loop over '{', '.join(assigned)}' ends after at most {iteration} iterations"
                         state.sites[sites:] = [replace(s, assumed=(*s.assumed, why)) for s in state.sites[sites:]]
                     break
@@ -262,9 +275,11 @@ class Loops(Machine):
                 if variable is not None and isinstance(variable.value, Const):
                     state.binds[name] = variable.value.value
             state.straight += 1
-            inner = state.guard, state.maybe
+            inner, objects = (state.guard, state.maybe), state.objects
             flow = self.statement(field_of(node, "body"))
             state.guard, state.maybe = inner
+            if state.objects > objects and flow is not Flow.RETURN:
+                cells.drop(state, objects)
             if flow in (Flow.BREAK, Flow.RETURN):
                 finished = True
                 break
@@ -285,8 +300,8 @@ class Loops(Machine):
         """
         state = self.state
         start = {name: variable.value for scope in before for name, variable in scope.items()}
-        for name in self._assigned(node):
-            held = state.lookup(name)
+        for name in self._changed(node):
+            held = state.local(name)
             if held is None or isinstance(held.value, Place | Unknown) or held.value is start.get(name):
                 continue
             address = isinstance(held.value, Address)
@@ -296,12 +311,16 @@ class Loops(Machine):
                 last = loops.opaque(state, variable, name in together)
                 state.assign(name, loops.with_number(held.value, last))
             else:
-                state.assign(name, Unknown(f"'{name}' depends on how often a loop runs, which is not known"))
+                state.assign(
+                    name, Unknown(f"'{name.rpartition(':')[2]}' depends on how often a loop runs, which is not known")
+                )
 
-    def _repeats(self, names: list[str], seen: set[tuple[int, ...]], node: Tree) -> bool:
+    def _repeats(self, names: list[str], seen: set[tuple[int, ...]], node: Tree, before: Scopes) -> bool:
         """Whether the iterations that follow are like those before: all that the loop changes has been so already."""
         values = tuple(loops.value_of(self.state.lookup(name)) for name in names)
         changed = {name for name in self._assigned(node) if self.state.lookup(name) is not None}
+        changed |= {name for name in cells.all_names(self.state)
+                    if before[0].get(name) is not self.state.frame.scopes[0][name]}  # fmt: skip
         return values in seen and changed <= set(names)
 
     def _may_go_on(self, tested: Node, iteration: int, names: list[str], seen: set[tuple[int, ...]]) -> bool:
@@ -337,9 +356,20 @@ class Loops(Machine):
                 return condition
         return False
 
+    def _lambda_called(self, call: Tree) -> Tree | None:
+        """The body of a lambda of this function that is called."""
+        name = call.child_by_field_name("function")
+        held = self.state.local(self.reader.file.source(name)) if name is not None else None
+        return held.value.node if held is not None and isinstance(held.value, Closure) else None
+
+    def _changed(self, node: Tree) -> list[str]:
+        """The variables that a loop may change: those it assigns to, and all cells."""
+        return [*self._assigned(node), *cells.all_names(self.state)]
+
     def _assigned(self, node: Tree) -> list[str]:
         """The variables that the code in a node may change."""
         names: dict[str, None] = {}
+        seen: list[Tree] = []
         stack = [node]
         while stack:
             tree = stack.pop()
@@ -349,6 +379,11 @@ class Loops(Machine):
                 target = tree.child_by_field_name("left")
             elif kind == "update_expression":
                 target = tree.child_by_field_name("argument")
+            elif kind == "pointer_expression" and tree.children[0].type == "&":
+                target = tree.named_children[-1]
+            elif kind == "call_expression" and (inner := self._lambda_called(tree)) is not None and inner not in seen:
+                seen.append(inner)
+                stack.append(inner)
             elif kind == "gnu_asm_output_operand":
                 target = tree.child_by_field_name("value")
             elif kind == "argument_list":

@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bankcheck.ctype import Type, size_of
+from bankcheck.ctype import Type
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const
 from bankcheck.launch import Block
+from bankcheck.lint.hosts import Host, components, hosts, template_value
 from bankcheck.lint.interpret import Interpreter
 from bankcheck.lint.machine import Launch
 from bankcheck.lint.program import Function, LaunchSite, Program
@@ -42,21 +43,17 @@ class Launches:
 
 
 def find_launches(program: Program) -> list[KnownLaunch]:
-    """All launches in a file, evaluated as far as constants allow."""
-    if not program.launches:
-        return []
-    found = []
+    """All launches in a file, evaluated as far as constants allow; those in host templates for every instance."""
+    found: dict[KnownLaunch, None] = {}
     for site in program.launches:
-        host = Interpreter(program, Launch(Block(1)), {})
-        for item in program.items:
-            host.file_scope(item)
         line = program.source.position(program.source.span(site.node)[0])[0]
-        launch = _evaluated(site, host, f"{program.source.path}:{line}")
         names = [site.kernel]
         if site.kernel not in program.functions and site.function is not None:
             names = _assigned_kernels(site, program) or names
-        found += [replace(launch, kernel=name) for name in names]
-    return found
+        for host in hosts(site.function, site.node, program):
+            launch = _evaluated(site, host, f"{program.source.path}:{line}")
+            found.update(dict.fromkeys(replace(launch, kernel=name) for name in names))
+    return list(found)
 
 
 def _assigned_kernels(site: LaunchSite, program: Program) -> list[str]:
@@ -67,59 +64,11 @@ def _assigned_kernels(site: LaunchSite, program: Program) -> list[str]:
     return [name for name in dict.fromkeys(named) if any(f.is_kernel for f in program.functions.get(name, ()))]
 
 
-def _evaluated(site: LaunchSite, host: Interpreter, origin: str) -> KnownLaunch:
-    shapes: dict[str, list[Tree]] = {}
-    if site.function is not None:
-        _take_in(site, host, shapes)
-    template = tuple(_template_value(host, node) for node in site.template)
-    arguments = tuple(_constant(host, node) for node in site.arguments)
-    return KnownLaunch(site.kernel, _dimensions(site.block, host, shapes), template, arguments, origin)
-
-
-def _take_in(site: LaunchSite, host: Interpreter, shapes: dict[str, list[Tree]]) -> None:
-    """Constants of the host function that are set once, before the launch."""
-    assert site.function is not None
-    source = host.reader.file.source
-    changed: set[str] = set()
-    declared: list[Tree] = []
-    stack = [site.function]
-    while stack:
-        node = stack.pop()
-        if node.type in ("assignment_expression", "update_expression"):
-            target = node.child_by_field_name("left") or node.child_by_field_name("argument")
-            changed.add(source(target).split(".")[0].strip() if target is not None else "")
-        if node.type == "declaration" and node.start_byte < site.node.start_byte:
-            declared.append(node)
-        stack.extend(node.named_children)
-    for declaration in sorted(declared, key=lambda node: node.start_byte):
-        type_node = declaration.child_by_field_name("type")
-        for declarator in declaration.children_by_field_name("declarator"):
-            name = host.reader.declared_name(declarator)
-            value = declarator.child_by_field_name("value")
-            shapes.pop(name, None)
-            host.state.frame.scopes[-1].pop(name, None)
-            parameters = declarator.child_by_field_name("parameters")
-            if parameters is not None and type_node is not None and source(type_node) == "dim3":
-                # `dim3 block(THREADS);` may declare a function, as far as a parser can tell.
-                shapes[name] = [child for child in parameters.named_children if child.type != "comment"]
-                continue
-            if name in changed or value is None:
-                continue
-            if type_node is not None and source(type_node) in ("dim3", "auto", "const dim3"):
-                shapes[name] = _components(value)
-            if type_node is not None and source(type_node) != "dim3":
-                try:
-                    host.variable(declaration, declarator)
-                except BankcheckError:
-                    continue
-
-
-def _components(value: Tree) -> list[Tree]:
-    """The parts of `(16, 16)`, `dim3(16, 16)`, `{16, 16}` or `dim3{16, 16}`."""
-    inner = value.child_by_field_name("arguments") or value.child_by_field_name("value") or value
-    if inner.type in ("argument_list", "initializer_list"):
-        return [child for child in inner.named_children if child.type != "comment"]
-    return [value]
+def _evaluated(site: LaunchSite, host: Host, origin: str) -> KnownLaunch:
+    machine, shapes = host
+    template = tuple(template_value(machine, node) for node in site.template)
+    arguments = tuple(_constant(machine, node) for node in site.arguments)
+    return KnownLaunch(site.kernel, _dimensions(site.block, machine, shapes), template, arguments, origin)
 
 
 def _dimensions(node: Tree, host: Interpreter, shapes: Mapping[str, list[Tree]]) -> tuple[int, int, int] | None:
@@ -127,7 +76,7 @@ def _dimensions(node: Tree, host: Interpreter, shapes: Mapping[str, list[Tree]])
     parts = shapes.get(name)
     if parts is None:
         is_dim3 = name.startswith(("dim3", "{"))
-        parts = _components(node) if is_dim3 else [node]
+        parts = components(node) if is_dim3 else [node]
     if not 1 <= len(parts) <= 3:
         return None
     if len(parts) == 1 and host.reader.file.source(parts[0]).strip() in shapes and parts[0] != node:
@@ -145,16 +94,6 @@ def _constant(host: Interpreter, node: Tree) -> int | None:
     except BankcheckError:
         return None
     return value.value if isinstance(value, Const) else None
-
-
-def _template_value(host: Interpreter, node: Tree) -> int | Type | None:
-    value = host.reader.entity(node)
-    if isinstance(value, Const):
-        return value.value
-    if node.type != "type_descriptor":
-        return None
-    found = host.reader.type_at(node)
-    return found if size_of(found) else None
 
 
 def launches_of(
@@ -178,8 +117,9 @@ def launches_of(
         given = base.values.keys() | base.types.keys()
         own = [({}, {})] if given & {p.name for p in kernel.template} else instances or [({}, {})]
         for values, kinds in own:
-            merged = {**_defaults(kernel, program, values), **values, **base.values, **fixed}
-            launch = replace(base, values=merged, types={**kinds, **base.types})
+            numbers, defaults = _defaults(kernel, program, {**values, **base.values, **fixed})
+            merged = {**numbers, **values, **base.values, **fixed}
+            launch = replace(base, values=merged, types={**defaults, **kinds, **base.types})
             key = (launch.block, tuple(sorted(merged.items())), tuple((n, str(t)) for n, t in launch.types.items()))
             chosen.setdefault(key, launch)
     result.chosen = list(chosen.values())[:MAX_LAUNCHES]
@@ -258,7 +198,7 @@ def _instances(
     for item in program.items:
         host.file_scope(item)
     arguments = [
-        tuple(_template_value(host, node) for node in instance.arguments)
+        tuple(template_value(host, node) for node in instance.arguments)
         for instance in program.instances.get(kernel.name, ())
         if instance.node.type == "template_instantiation"
     ]
@@ -274,16 +214,20 @@ def _instances(
     return found
 
 
-def _defaults(kernel: Function, program: Program, given: Mapping[str, int]) -> dict[str, int]:
-    """Default template arguments of parameters that are not given."""
+def _defaults(
+    kernel: Function, program: Program, given: Mapping[str, int]
+) -> tuple[dict[str, int], dict[str, Type]]:  # fmt: skip
+    """Default template arguments: values for parameters that are not given, and types."""
     host = Interpreter(program, Launch(Block(1)), {})
     values: dict[str, int] = {}
+    types: dict[str, Type] = {}
     for parameter in kernel.template:
-        if parameter.default is not None and not parameter.is_type and parameter.name not in given:
-            value = _constant(host, parameter.default)
-            if value is not None:
-                values[parameter.name] = value
-    return values
+        value = template_value(host, parameter.default) if parameter.default is not None else None
+        if isinstance(value, int) and not parameter.is_type and parameter.name not in given:
+            values[parameter.name] = value
+        elif value is not None and not isinstance(value, int) and parameter.is_type:
+            types[parameter.name] = value
+    return values, types
 
 
 def _assumed(

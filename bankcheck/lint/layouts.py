@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bankcheck import expr
-from bankcheck.ctype import ArrayType, shape_of
+from bankcheck.ctype import ArrayType, shape_of, size_of
 from bankcheck.expr import Node, Op
 from bankcheck.lint.conflicts import finding, worst_of
 from bankcheck.lint.facts import Execution, Facts, trial
 from bankcheck.lint.findings import Finding
+from bankcheck.lint.flat import terms_of
 from bankcheck.lint.memory import Buffer
 from bankcheck.lint.verdict import Verdict
 
@@ -25,6 +26,7 @@ def check_padding(facts: Facts) -> Iterator[Finding]:
     for execution in facts.executions:
         for buffer in {v.site.buffer.declared: v.site.buffer for v in execution.verdicts}.values():
             padding = padding_of(buffer)
+            yield from _unused(facts, execution, buffer)
             if padding and any(_conflicts(v) for v in execution.verdicts if v.site.buffer.declared == buffer.declared):
                 yield from _compared(facts, execution, buffer, padding)
 
@@ -35,6 +37,22 @@ def padding_of(buffer: Buffer) -> int:
         return 0
     columns = shape_of(buffer.ctype)[0][-1]
     return columns % ROW if columns > ROW and 0 < columns % ROW <= MAX_PAD else 0
+
+
+def _unused(facts: Facts, execution: Execution, buffer: Buffer) -> Iterator[Finding]:
+    """`s[32 * 33]` indexed as `row * 32 + column`: the length makes room for other rows than the index steps over."""
+    element = size_of(shape_of(buffer.ctype)[1])
+    for row in buffer.factors:
+        padding = row % ROW if row > ROW and 0 < row % ROW <= MAX_PAD else 0
+        for verdict in execution.verdicts if padding and element else ():
+            if verdict.site.buffer.declared != buffer.declared or not _conflicts(verdict):
+                continue
+            steps = {abs(scale) for _, scale in terms_of(verdict.site.offset)[0]}
+            if (row - padding) * element in steps and row * element not in steps:
+                _, _, case = worst_of([(execution, verdict)])
+                text = f"the length of '{buffer.name}' makes room for rows of {row}, but this index steps over rows of "
+                text += f"{row - padding}: the {_ways(verdict)}-way conflict stays"
+                yield finding(facts, "BC204", text, execution, verdict, case)
 
 
 def _compared(facts: Facts, execution: Execution, buffer: Buffer, padding: int) -> Iterator[Finding]:

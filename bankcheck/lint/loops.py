@@ -15,7 +15,7 @@ from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
 from bankcheck.expr import CInt, Const, Evaluator, Node, Op, Symbol, Undefined
 from bankcheck.launch import Block
-from bankcheck.lint.memory import LANES, PER_LANE, Site, Variable
+from bankcheck.lint.memory import LANES, PER_LANE, Site, Variable, marks
 from bankcheck.lint.state import State
 from bankcheck.places import Address, Entity
 
@@ -82,15 +82,16 @@ def step_of(end: Node, placeholder: Symbol) -> Node | None:
         if placeholder.name not in expr.symbols_of(right):
             inner = step_of(left, placeholder)
             if inner is not None:
-                return expr.binary(end.name, inner, right) if not _is_zero(inner) or end.name == "-" else right
+                return expr.binary(end.name, inner, right) if not is_zero(inner) or end.name == "-" else right
         elif end.name == "+" and placeholder.name not in expr.symbols_of(left):
             inner = step_of(right, placeholder)
             if inner is not None:
-                return left if _is_zero(inner) else expr.binary("+", left, inner)
+                return left if is_zero(inner) else expr.binary("+", left, inner)
     return None
 
 
-def _is_zero(node: Node) -> bool:
+def is_zero(node: Node) -> bool:
+    """Whether the node is the number 0."""
     return isinstance(node, Const) and node.value == 0
 
 
@@ -105,11 +106,11 @@ def solve(carried: Iterable[Carried]) -> dict[str, Node]:
             step = step_of(variable.end, variable.placeholder)
             if step is not None:
                 steps[variable.placeholder.name] = step
-    still = {name for name, step in steps.items() if _is_zero(step)}
+    still = {name for name, step in steps.items() if is_zero(step)}
     names = {variable.placeholder.name for variable in carried}
     return {
         name: step for name, step in steps.items() if not (set(expr.symbols_of(step)) & names) - still
-        and next(expr.unknowns_of(step), None) is None
+        and expr.unknown_in(step) is None
     }  # fmt: skip
 
 
@@ -163,7 +164,7 @@ def _compared(condition: Node, carried: list[Carried], steps: dict[str, Node]) -
         return next((found for arg in condition.args if (found := _compared(arg, carried, steps))), None)
     for variable in carried:
         name = variable.placeholder.name
-        if name not in steps or _is_zero(steps[name]):
+        if name not in steps or is_zero(steps[name]):
             continue
         if condition == variable.placeholder if isinstance(condition, Symbol) else False:
             return variable, "!=", Const(0)
@@ -172,7 +173,7 @@ def _compared(condition: Node, carried: list[Carried], steps: dict[str, Node]) -
             for one, other, operator in ((left, right, condition.name), (right, left, _FLIPPED[condition.name])):
                 shift = step_of(one, variable.placeholder)
                 if shift is not None and name not in expr.symbols_of(other):
-                    bound = other if _is_zero(shift) else expr.binary("-", other, shift)
+                    bound = other if is_zero(shift) else expr.binary("-", other, shift)
                     return variable, operator, bound
     return None
 
@@ -193,7 +194,7 @@ def _trips(start: int, step: int, operator: str, bound: int) -> int | None:
 def _open(node: Node) -> bool:
     """Whether the value depends on more than the lane."""
     names = set(expr.symbols_of(node)) - LANES - {"warp"}
-    return bool(names) or next(expr.unknowns_of(node), None) is not None
+    return bool(names) or expr.unknown_in(node) is not None
 
 
 def _most_trips(start: Node, step: Node, operator: str, bound: Node, block: Block) -> int | None:
@@ -228,8 +229,8 @@ def placed(
         ranges = dict(site.ranges)
         if counter is not None:
             ranges[counter.symbol.name] = counter.range
-        maybe = site.maybe + doubts
-        kept = tuple(term for term in guard if not (isinstance(term, Const) and term.value))
+        maybe = site.maybe + doubts + ("a condition on what the loop changes",) * any(marks(term)[1] for term in guard)
+        kept = tuple(t for t in guard if not marks(t)[1] and not (isinstance(t, Const) and t.value))
         member = site.member
         if member is not None:
             member = replace(member, base=expr.substitute(member.base, values))
@@ -250,13 +251,13 @@ def depends_on(sites: list[Site], names: set[str]) -> set[str]:
 def is_uniform(node: Node, but: set[str]) -> bool:
     """Whether all lanes agree on the value, taking the symbols in `but` to be uniform."""
     names = set(expr.symbols_of(node)) - but
-    if next(expr.unknowns_of(node), None) is not None:
+    if expr.unknown_in(node) is not None:
         return False
     return LANES.isdisjoint(names) and not any(name.startswith(PER_LANE) for name in names)
 
 
 def opaque(state: State, variable: Carried, uniform: bool) -> Node:
     """A value that changes from one iteration to the next in a way that is not followed."""
-    why = f"'{variable.name}' changes from one iteration to the next in a way that is not followed"
+    why = f"'{variable.name.rpartition(':')[2]}' changes from one iteration to the next in a way that is not followed"
     ctype: CInt = variable.placeholder.ctype
     return state.unknown(why, (0, 0), ctype, uniform)

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
 from bankcheck.ctype import Type
 from bankcheck.expr import Node, Span, Unknown
 from bankcheck.launch import Block
 from bankcheck.lint.asm import run_assembly
 from bankcheck.lint.calls import Calls
-from bankcheck.lint.memory import Barrier, Site
+from bankcheck.lint.classes import Classes
+from bankcheck.lint.closures import Closure, closure_of, not_followed
+from bankcheck.lint.memory import Barrier, Site, Wrap
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.reader import Reader
-from bankcheck.lint.state import State
+from bankcheck.lint.state import Flow, State
 from bankcheck.syntax import Tree
 
-
-class Flow(Enum):
-    """How a statement ends."""
-
-    ON = "on"
-    RETURN = "return"
-    BREAK = "break"
-    CONTINUE = "continue"
-
-
+ASSUMED_ORIGINS = ("assumption", "__launch_bounds__")
 Change = tuple[int, ...] | str
 """A trial layout of an array: elements of padding per dimension, or "xor"."""
 
@@ -40,6 +32,13 @@ class Launch:
     types: Mapping[str, Type] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
     origin: str = ""
+    sized: tuple[str, ...] = ()
+    """Type parameters of which nothing is known: they stand for any type of the size that `types` gives."""
+
+    @property
+    def block_is_assumed(self) -> bool:
+        """Whether real launches may have other blocks."""
+        return self.origin in ASSUMED_ORIGINS
 
 
 @dataclass(slots=True)
@@ -51,6 +50,8 @@ class Run:
     sites: list[Site]
     barriers: list[Barrier]
     reasons: dict[str, str]
+    wraps: list[Wrap]
+    undeclared: list[Tree]
     seen: set[int]
     dead: list[Span]
     """Ranges of the expanded text that this launch never reaches."""
@@ -62,10 +63,23 @@ class Machine:
 
     def __init__(self, program: Program, launch: Launch, changes: Mapping[Span, Change]) -> None:
         self.program, self.launch, self.changes = program, launch, changes
-        self.state = State(launch.block, {}, launch.types)
+        self.state = State(launch.block, launch.types, program.source.includes)
         self.calls = Calls(program, self.body)
         self.reader = Reader(program.source, self.state, self.calls, run_assembly)
+        classes = Classes(program, self.state, self.declaration)
+        self.reader.classes = self.calls.classes = classes
+        self.reader.closure, self.reader.lambda_escapes = closure_of, self._lambda_escapes
+        self.reader.construct, self.reader.operator = self.calls.construct, self.calls.operator
         self.dead: list[Span] = []
+
+    def _lambda_escapes(self, value: Unknown, why: str) -> bool:
+        if isinstance(value, Closure):
+            not_followed(self.reader, value, why)
+        return isinstance(value, Closure)
+
+    def declaration(self, node: Tree) -> None:
+        """Take in a declaration."""
+        raise NotImplementedError
 
     def statement(self, node: Tree) -> Flow:
         """Execute one statement."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
@@ -22,6 +23,9 @@ CARRIED, CARRIED_UNIFORM = "@", "@="
 LANES = frozenset(("threadIdx.x", "threadIdx.y", "threadIdx.z", "lane", "tid"))
 """Symbols with one value per lane."""
 
+AGGREGATED = "the compiler adds up the lanes of one address before it updates memory"
+"""What is noted about atomics for which nvcc does so."""
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer(Array):
@@ -33,6 +37,10 @@ class Buffer(Array):
     dynamic: bool = False
     """`extern __shared__`: its size is given at launch."""
     volatile: bool = False
+    factors: tuple[int, ...] = ()
+    """The numbers whose product its length is written as: 32 and 33 of `s[32 * 33]`."""
+    identity: int = 0
+    """The number of a local object whose contents are followed."""
 
 
 def is_shared(place: Place) -> bool:
@@ -52,6 +60,8 @@ class Variable:
     ctype: Type | None
     value: Entity
     reference: bool = False
+    constant: bool = False
+    """Declared const: nothing changes it, whatever it is passed to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +103,8 @@ class Site:
     """Barriers passed so far, those of a warp included."""
     assumed: tuple[str, ...] = ()
     """What the offset and the iterations take for granted."""
+    aggregated: bool = False
+    """An atomic whose lanes the compiler adds up before memory sees them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +129,19 @@ class Barrier:
     ranges: Mapping[str, Range] = field(default_factory=dict)
 
 
+class Wrap(NamedTuple):
+    """A loop that was run once for all iterations: what ends one iteration is followed by what begins the next."""
+
+    symbol: str
+    """What counts the iterations."""
+    first: int
+    """The order of its first access, and below of the first one behind it."""
+    last: int
+    head: tuple[int, int]
+    """Barriers passed where an iteration begins: (those of the block, all), and below where it ends."""
+    tail: tuple[int, int]
+
+
 def conjunction(terms: tuple[Node, ...]) -> Node:
     """All the conditions as one."""
     result: Node = Const(1, expr.BOOL)
@@ -128,7 +153,7 @@ def conjunction(terms: tuple[Node, ...]) -> Node:
 def marks(node: Node) -> tuple[bool, bool]:
     """(whether lanes differ, whether a per-lane unknown is among the reasons)."""
     names = expr.symbols_of(node)
-    unknown = any(name.startswith(PER_LANE) for name in names) or next(expr.unknowns_of(node), None) is not None
+    unknown = any(name.startswith(PER_LANE) for name in names) or expr.unknown_in(node) is not None
     carried = any(name.startswith(CARRIED) and not name.startswith(CARRIED_UNIFORM) for name in names)
     return unknown or carried or not LANES.isdisjoint(names), unknown
 

@@ -8,14 +8,13 @@ Directives and regions that are switched off become blanks, so that lines keep t
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Node, Span
+from bankcheck.lint.expansion import Comment, Expanded, Header, Macro, append, with_headers
 from bankcheck.lint.glance import Include
+from bankcheck.lint.headers import Declared, declarations_of
 from bankcheck.lower import Lowering
 from bankcheck.places import Array, Entity, Place
 from bankcheck.syntax import Snippet
@@ -24,6 +23,10 @@ MAX_EXPANSION = 50_000
 """Characters one use of a macro may become."""
 MAX_TOTAL = 4_000_000
 MAX_DEPTH = 60
+MAX_HEADERS, MAX_OPEN = 60, 16
+"""Headers that are read for one file, and how deep they may include each other."""
+MAX_HEADER_TEXT = 1 << 20
+"""Characters of headers that are read for one file."""
 MAX_CONDITION = 2_000
 
 _TOKEN = re.compile(
@@ -39,54 +42,11 @@ _DEFINE = re.compile(r"(\w+)(\([^)]*\))?[ \t]*(.*)", re.DOTALL)
 _PREDEFINED = {"__CUDACC__": "1", "__NVCC__": "1", "__CUDA_ARCH__": "900", "__cplusplus": "201703L"}
 
 
-class Macro(NamedTuple):
-    """A macro; `parameters` is None for one without parentheses."""
-
-    name: str
-    body: str
-    parameters: tuple[str, ...] | None = None
-
-
-class Comment(NamedTuple):
-    """A comment and where it starts in the file."""
-
-    text: str
-    start: int
-
-
-@dataclass(slots=True)
-class Expanded:
-    """Preprocessed text and its way back: piece i starts at `starts[i]` and came from `origins[i]`."""
-
-    text: str = ""
-    starts: list[int] = field(default_factory=list)
-    origins: list[tuple[int, int]] = field(default_factory=list)
-    """(start in the file, length there; 0 for a piece copied as it was)."""
-    comments: list[Comment] = field(default_factory=list)
-    skipped: list[Span] = field(default_factory=list)
-    """Regions switched off by a condition."""
-    macros: dict[str, Macro] = field(default_factory=dict)
-
-    def in_macro(self, start: int) -> bool:
-        """Whether a character of the expanded text comes out of a macro."""
-        return self.origins[max(bisect_right(self.starts, start) - 1, 0)][1] > 0
-
-    def origin(self, start: int, end: int) -> Span:
-        """The place in the file of a range of the expanded text; a macro's inside is the macro's use."""
-        piece = max(bisect_right(self.starts, start) - 1, 0)
-        first, length = self.origins[piece]
-        if length:
-            return first, first + length
-        last_piece = max(bisect_right(self.starts, max(end - 1, start)) - 1, 0)
-        last, last_length = self.origins[last_piece]
-        last = last + last_length if last_length else last + end - self.starts[last_piece]
-        return first + start - self.starts[piece], last
-
-
 def preprocess(text: str, defines: Mapping[str, str], include: Include | None = None) -> Expanded:
     """Expand `text`. `defines` are macros given from outside; `include` finds headers, for their macros."""
     preprocessor = _Preprocessor({**_PREDEFINED, **defines}, include)
-    return preprocessor.run(text)
+    result, headers = preprocessor.run(text)
+    return with_headers(result, headers) if any(header.declared for header in headers) else result
 
 
 class _Preprocessor:
@@ -95,9 +55,14 @@ class _Preprocessor:
         self._given = frozenset(defines) - _PREDEFINED.keys()
         self._include = include
         self._included: set[str] = set()
+        self._open: list[str] = []
+        """The folders of the headers being read, outermost first."""
+        self._header_bytes = 0
         self._total = 0
 
-    def run(self, text: str) -> Expanded:
+    def run(self, text: str) -> tuple[Expanded, list[Header]]:
+        """The expanded text, and what its headers declare."""
+        headers: list[Header] = []
         result = Expanded(macros=self.macros)
         pieces: list[str] = []
         length = copied = 0
@@ -106,11 +71,7 @@ class _Preprocessor:
 
         def put(piece: str, start: int, origin_length: int) -> None:
             nonlocal length
-            if piece:
-                result.starts.append(length)
-                result.origins.append((start, origin_length))
-                pieces.append(piece)
-                length += len(piece)
+            length = append(result, pieces, piece, (start, origin_length), length)
 
         skip_to = 0
         for token in _TOKEN.finditer(text):
@@ -124,7 +85,11 @@ class _Preprocessor:
                     put(text[copied:start], copied, 0)
                     put(_blank(token.group()), start, 0)
                     copied = end
-                self._directive(token.group(), conditions)
+                declared = self._directive(token.group(), conditions)
+                if declared is not None:
+                    headers.append(Header(declared, len(pieces), (start, end)))
+                    if text.count("{", 0, start) > text.count("}", 0, start):
+                        result.fragments.append((start, end))
                 active = all(state[0] for state in conditions)
                 if dead_from < 0 and not active:
                     dead_from = end
@@ -146,14 +111,15 @@ class _Preprocessor:
         if not pieces:
             result.starts, result.origins = [0], [(0, 0)]
         result.text = "".join(pieces)
-        return result
+        return result, headers
 
     # Directives
 
-    def _directive(self, line: str, conditions: list[list[bool]]) -> None:
+    def _directive(self, line: str, conditions: list[list[bool]]) -> list[Declared] | None:
+        """Obey a directive. For a header that is found, returns what it declares."""
         match = _DIRECTIVE.match(re.sub(r"\\\r?\n", " ", line))
         if match is None:
-            return
+            return None
         name, rest = match[1], _without_comments(match[2]).strip()
         surroundings = all(state[0] for state in conditions)
         if name in ("if", "ifdef", "ifndef"):
@@ -174,7 +140,8 @@ class _Preprocessor:
         elif surroundings and name == "undef":
             self.macros.pop(rest, None)
         elif surroundings and name == "include":
-            self._take_macros_of(rest)
+            return self._header(rest)
+        return None
 
     def _define(self, rest: str) -> None:
         match = _DEFINE.match(rest)
@@ -185,18 +152,27 @@ class _Preprocessor:
             parameters = tuple(part.strip() for part in match[2][1:-1].split(",") if part.strip())
         self.macros[match[1]] = Macro(match[1], match[3].strip(), parameters)
 
-    def _take_macros_of(self, rest: str) -> None:
-        """Macros of a header included with quotes; its code is linted where it stands."""
-        match = re.match(r'"([^"\n]+)"', rest)
-        if match is None or self._include is None or match[1] in self._included or len(self._included) > MAX_DEPTH:
-            return
-        self._included.add(match[1])
-        text = self._include(match[1])
-        if text is not None:
-            conditions: list[list[bool]] = []
-            for token in _TOKEN.finditer(text):
-                if token.lastgroup == "directive":
-                    self._directive(token.group(), conditions)
+    def _header(self, rest: str) -> list[Declared]:
+        """Read a header for its macros and declarations; what is not found declares nothing."""
+        match = re.match(r'"([^"\n]+)"|(<[^>\n]+>)', rest)
+        if match is None or self._include is None or len(self._included) > MAX_HEADERS or len(self._open) > MAX_OPEN:
+            return []
+        near = f"{self._open[-1]}{match[1]}" if self._open and match[1] else match[1]
+        for name in dict.fromkeys((near or match[2], match[1] or match[2])):
+            text = self._include(name)
+            if text is not None:
+                break
+        else:
+            return []
+        self._header_bytes += len(text)
+        if text in self._included or self._header_bytes > MAX_HEADER_TEXT:
+            return []
+        self._included.add(text)
+        self._open.append(name.strip("<>").rpartition("/")[0] + "/" if "/" in name else "")
+        bare, headers = self.run(text)
+        self._open.pop()
+        found = [declared for header in headers for declared in header.declared]
+        return found + declarations_of(_without_comments(bare.text))
 
     def _condition(self, text: str) -> bool:
         text = re.sub(r"defined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda m: str(int((m[1] or m[2]) in self.macros)), text)
@@ -331,6 +307,8 @@ def _arguments(text: str, start: int) -> tuple[list[str], int]:
 
 
 def _without_comments(text: str) -> str:
+    if '"' in text:
+        return _TOKEN.sub(lambda token: " " if token.lastgroup == "comment" else token.group(), text)
     return re.sub(r"//.*|/\*.*?(?:\*/|\Z)", " ", text, flags=re.DOTALL) if "/" in text else text
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from bankcheck.ctype import Type
 from bankcheck.lint.source import Source
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, declarator_name
 
 _CONTAINERS = ("translation_unit", "namespace_definition", "linkage_specification", "declaration_list", "ERROR",
                "extern_in_c", "compound_statement")  # fmt: skip
@@ -36,6 +37,19 @@ class Function(NamedTuple):
     """The arguments of __launch_bounds__."""
     outer: Tree
     """The node with the template header."""
+    by_reference: bool = False
+    """Whether it returns a reference."""
+    is_static: bool = False
+
+
+class Class(NamedTuple):
+    """A struct or class definition. `known`: it is the only one of its name, and no specialisation."""
+
+    name: str
+    node: Tree
+    template: tuple[TemplateParameter, ...]
+    methods: dict[str, list[Function]]
+    known: bool = True
 
 
 class Instance(NamedTuple):
@@ -43,6 +57,21 @@ class Instance(NamedTuple):
 
     arguments: tuple[Tree, ...]
     node: Tree
+
+
+class HostInstance(NamedTuple):
+    """Template arguments of a host function, as far as they are known."""
+
+    values: tuple[tuple[str, int], ...]
+    types: tuple[tuple[str, Type], ...]
+
+
+class TemplateCall(NamedTuple):
+    """`name<arguments>(...)` or an explicit instantiation, and the function that it stands in."""
+
+    arguments: tuple[Tree, ...]
+    node: Tree
+    function: Tree | None
 
 
 class LaunchSite(NamedTuple):
@@ -67,8 +96,23 @@ class Program:
     launches: list[LaunchSite] = field(default_factory=list)
     items: list[Tree] = field(default_factory=list)
     """Declarations, type definitions and enums at file scope, in order."""
+    classes: dict[str, Class] = field(default_factory=dict)
+    namespaces: set[str] = field(default_factory=set)
+    host_instances: dict[int, list[HostInstance]] = field(default_factory=dict)
+    """By where the host function starts."""
+    _calls: dict[str, list[TemplateCall]] | None = None
     groups: dict[str, bool] = field(default_factory=dict)
     """Names of cooperative groups that were looked up, and whether they are the whole block."""
+
+    def template_calls(self, name: str) -> list[TemplateCall]:
+        """The calls and instantiations of a function template."""
+        if self._calls is None:
+            self._calls = {}
+            for called, call in _template_calls(self.source):
+                self._calls.setdefault(called, []).append(call)
+        given = [TemplateCall(i.arguments, i.node, None) for i in self.instances.get(name, ())
+                 if i.node.type == "template_instantiation"]  # fmt: skip
+        return given + self._calls.get(name, [])
 
     @property
     def kernels(self) -> Iterator[Function]:
@@ -79,23 +123,34 @@ class Program:
 def read_program(source: Source) -> Program:
     """Collect the definitions. Unparsable parts are looked through as far as they can be."""
     program = Program(source)
+    members: list[tuple[str, Function]] = []
     stack: list[tuple[Tree, Tree]] = [(source.root, source.root)]
     while stack:
         node, outer = stack.pop()
         kind = node.type
         if kind == "function_definition":
             function = _function(node, outer, source)
-            if function is not None:
+            if function is not None and not (owner := _owner_of(node, source)):
                 program.functions.setdefault(function.name, []).append(function)
+            elif function is not None:
+                members.append((owner, function))
         elif kind == "template_declaration":
             stack.extend((child, node) for child in reversed(node.named_children))
         elif kind == "template_instantiation":
             _instance(node, program)
         elif kind in _CONTAINERS or kind.startswith("preproc_if") or kind in ("preproc_else", "preproc_ifdef"):
             stack.extend((child, child) for child in reversed(node.named_children))
-        elif kind in ("declaration", "type_definition", "alias_declaration", "enum_specifier", "struct_specifier",
-                      "class_specifier"):  # fmt: skip
+        elif kind in ("declaration", "type_definition", "alias_declaration", "enum_specifier"):
             program.items.append(node)
+        elif kind in ("struct_specifier", "class_specifier"):
+            program.items.append(node)
+            _add_class(class_of(node, outer, source), program)
+        if kind in ("namespace_definition", "namespace_alias_definition") and (
+            name := node.child_by_field_name("name")
+        ):
+            program.namespaces |= set(source.source(name).split("::"))
+    for owner, function in members:
+        _add_member(owner, function, program)
     if "<<<" in source.expanded:
         program.launches = list(_launches(source))
         for launch in program.launches:
@@ -104,19 +159,55 @@ def read_program(source: Source) -> Program:
     return program
 
 
-def declarator_name(declarator: Tree | None) -> Tree | None:
-    """The identifier inside a declarator."""
-    while declarator is not None and declarator.type not in ("identifier", "field_identifier", "type_identifier"):
+def class_of(node: Tree, outer: Tree, source: Source) -> Class:
+    """A struct or class with the methods that are defined inside it."""
+    name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+    methods: dict[str, list[Function]] = {}
+    for child in body.named_children if body is not None else ():
+        inner = next((c for c in child.named_children if c.type == "function_definition"), child)
+        if inner.type == "function_definition":
+            function = _function(inner, child, source)
+            if function is not None:
+                methods.setdefault(function.name, []).append(function)
+    template = _template_parameters(outer, source) if outer.type == "template_declaration" else ()
+    plain = name is not None and name.type == "type_identifier"
+    text = source.source(name).split("<")[0].strip() if name is not None else ""
+    return Class(text, node, template, methods, plain)
+
+
+def _add_class(found: Class, program: Program) -> None:
+    if found.node.child_by_field_name("body") is not None:
+        before = program.classes.get(found.name)
+        program.classes[found.name] = found if before is None else before._replace(known=False)
+
+
+def _owner_of(node: Tree, source: Source) -> str:
+    """The class that a method defined outside it is qualified with, or a namespace; empty for a plain name."""
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "qualified_identifier":
         inner = declarator.child_by_field_name("declarator")
-        if inner is None:
-            inner = next((c for c in reversed(declarator.named_children) if not c.type.endswith("qualifier")), None)
+        if inner is None and declarator.type == "reference_declarator":
+            inner = declarator.named_children[-1]
         declarator = inner
-    return declarator
+    if declarator is None:
+        return ""
+    return source.source(declarator).rpartition("::")[0].split("<")[0].rpartition("::")[2].strip()
+
+
+def _add_member(owner: str, function: Function, program: Program) -> None:
+    """A function defined with a qualified name: a method of a class of the file, else one of a namespace."""
+    if owner not in program.classes:
+        program.functions.setdefault(function.name, []).append(function)
+        return
+    of_class = [parameter.name for parameter in program.classes[owner].template]
+    if [parameter.name for parameter in function.template] == of_class:
+        program.classes[owner].methods.setdefault(function.name, []).append(function._replace(template=()))
 
 
 def _function(node: Tree, outer: Tree, source: Source) -> Function | None:
     body = node.child_by_field_name("body")
     declarator = node.child_by_field_name("declarator")
+    by_reference = declarator is not None and declarator.type == "reference_declarator"
     while declarator is not None and declarator.type in ("pointer_declarator", "reference_declarator"):
         declarator = declarator.child_by_field_name("declarator") or declarator.named_children[-1]
     if declarator is None or declarator.type != "function_declarator" or body is None:
@@ -133,8 +224,9 @@ def _function(node: Tree, outer: Tree, source: Source) -> Function | None:
     template = _template_parameters(outer, source) if outer.type == "template_declaration" else ()
     is_device = "__device__" in words or "constexpr" in source.source(node)[:200]
     return Function(
-        name, node, body, _parameters(parameters), template, "__global__" in words, is_device, bounds, outer
-    )
+        name, node, body, _parameters(parameters), template, "__global__" in words, is_device, bounds, outer,
+        by_reference, "static" in {source.source(child) for child in node.children},
+    )  # fmt: skip
 
 
 def _parameters(node: Tree) -> tuple[Tree, ...]:
@@ -177,6 +269,20 @@ def template_call(node: Tree, source: Source) -> tuple[str, tuple[Tree, ...]]:
     name, arguments = node.child_by_field_name("name"), node.child_by_field_name("arguments")
     values = tuple(c for c in arguments.named_children if c.type != "comment") if arguments is not None else ()
     return source.source(name).split("::")[-1].strip() if name is not None else "", values
+
+
+def _template_calls(source: Source) -> Iterator[tuple[str, TemplateCall]]:
+    """All calls with template arguments, by the name that is called."""
+    stack: list[tuple[Tree, Tree | None]] = [(source.root, None)]
+    while stack:
+        node, function = stack.pop()
+        if node.type == "function_definition":
+            function = node
+        if node.type == "call_expression" and (called := node.child_by_field_name("function")) is not None:
+            name, arguments = template_call(called, source)
+            if arguments:
+                yield name, TemplateCall(arguments, node, function)
+        stack.extend((child, function) for child in reversed(node.named_children))
 
 
 def _launches(source: Source) -> Iterator[LaunchSite]:

@@ -14,25 +14,25 @@ from bankcheck.ctype import ArrayType, PointerType, Record, Type, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.launch import builtin_variable
+from bankcheck.lint import cells
 from bankcheck.lint.choose import choose
-from bankcheck.lint.memory import Buffer, Member, Variable, sum_of
-from bankcheck.lint.reach import with_start_assumed
+from bankcheck.lint.memory import Buffer, Member
+from bankcheck.lint.place_reader import BYTE, PlaceReader, member_of
 from bankcheck.lint.source import Source
 from bankcheck.lint.state import State
-from bankcheck.lint.type_reader import TypeReader, field_of, operator_of
-from bankcheck.places import Address, Array, Entity, Place, is_pointer
+from bankcheck.lint.type_reader import field_of, operator_of
+from bankcheck.places import Address, Array, Entity, Place
 from bankcheck.syntax import Tree
 
-BYTE = expr.UCHAR
 Call = Callable[["Reader", Tree, str, list[Tree]], Entity | None]
 Assemble = Callable[["Reader", Tree], Entity]
-_OPAQUE = frozenset(
-    ("string_literal", "concatenated_string", "raw_string_literal", "char_literal", "nullptr", "null", "this")
-)
+_OPAQUE = frozenset(("string_literal", "concatenated_string", "raw_string_literal", "char_literal", "nullptr", "null"))
+MAX_CELLS = 64
+"""Elements of an array in registers whose first values are noted."""
 _OPAQUE |= {"comment", "lambda_expression", "type_descriptor"}
 
 
-class Reader(TypeReader):
+class Reader(PlaceReader):
     """Lowers expressions of one kernel in the current state."""
 
     def __init__(self, source: Source, state: State, call: Call, assemble: Assemble) -> None:
@@ -41,13 +41,19 @@ class Reader(TypeReader):
         self.file = source
         self._call = call
         self._assemble = assemble
-        self._members: dict[int, Member] = {}
+        self.members: dict[int, Member] = {}
 
     # The Scope protocol: what names mean
 
     def variable(self, name: str, span: Span) -> Entity | None:
         """A variable of the program, or one of CUDA's."""
-        found = self.state.lookup(name)
+        found = self.state.local(name)
+        if found is not None:
+            return found.value
+        own = self.own_member(name)
+        if own is not None:
+            return own
+        found = self.state.constants.get(name)
         if found is not None:
             return found.value
         if "." in name or name == "warpSize":
@@ -67,7 +73,7 @@ class Reader(TypeReader):
 
     def free_symbol(self, name: str, span: Span) -> Node:
         """A name that is not defined in the file."""
-        return Unknown(f"'{name}' is not defined in this file", span)
+        return self.state.warp_size(name) or Unknown(f"'{name}' is not defined in this file", span)
 
     def call(self, name: str, args: list[Entity], span: Span) -> Entity | None:
         """Calls are handled before their arguments are read."""
@@ -80,13 +86,13 @@ class Reader(TypeReader):
         return self.entity(node)
 
     def value(self, node: Tree) -> Entity:
-        """An expression used for its value: memory is read, arrays decay to pointers."""
+        """An expression used for its value: memory is read, arrays decay to pointers, local objects are themselves."""
         entity = self.entity(node)
-        if isinstance(entity, Place):
-            return (
-                Address(self._first(entity)) if isinstance(entity.ctype, ArrayType) else self.as_integer(entity, node)
-            )
-        return entity
+        if isinstance(entity, Place) and isinstance(entity.ctype, ArrayType):
+            return self._address_of(self._first(entity))
+        if isinstance(entity, Place) and isinstance(entity.ctype, Record) and self._is_object(entity):
+            return entity
+        return self._loaded(entity, node)
 
     def number(self, node: Tree) -> Node:
         """An expression as an integer; anything else is unknown."""
@@ -107,9 +113,12 @@ class Reader(TypeReader):
     def as_integer(self, entity: Entity, node: Tree) -> Node:
         if isinstance(entity, Place) and not isinstance(entity.ctype, ArrayType):
             self.state.seen.add(node.start_byte)
+            held = cells.load(self.state, entity)
+            if held is not None and not isinstance(held, Place | Address):
+                return held
             while node.type == "parenthesized_expression" and node.named_children:
                 node = node.named_children[0]
-            member = self._members.get(node.id)
+            member = self.members.get(node.id)
             return self.state.read(entity, self.snippet.span(node), self.file.written(node), member)
         if isinstance(entity, Place | Address):
             return Unknown("an address is used as a number", self.snippet.span(node))
@@ -124,17 +133,22 @@ class Reader(TypeReader):
         return found if found is not None else self.free_symbol(self.snippet.source(node), self.snippet.span(node))
 
     def _qualified_identifier(self, node: Tree, pointer: bool) -> Entity:
-        name = self.snippet.source(node).split("::")[-1]
-        return self.variable(name, (0, 0)) or self.free_symbol(self.snippet.source(node), self.snippet.span(node))
+        whole, span = self.snippet.source(node), self.snippet.span(node)
+        name, scope = whole.split("::")[-1].strip(), self.scope_of(node)
+        if scope is None:
+            return self.variable(name, (0, 0)) or self.free_symbol(whole, span)
+        ctype = self.scope_type(node)
+        inner = self.classes.inner_value(ctype, name)
+        if inner is not None:
+            return inner
+        self.state.seen.add(node.start_byte)
+        known = isinstance(ctype, CInt) or self.classes.is_namespace(self.snippet.source(scope))
+        return (self.variable(name, (0, 0)) if known else None) or self.free_symbol(whole, span)
 
     def _type_descriptor(self, node: Tree, pointer: bool) -> Entity:
         """`f<N>(x)`: the grammar takes a template argument that is a plain name for a type."""
         name = self.snippet.source(node)
         return self.variable(name, (0, 0)) or self.free_symbol(name, self.snippet.span(node))
-
-    def _first(self, place: Place) -> Place:
-        assert isinstance(place.ctype, ArrayType)
-        return replace(place, ctype=place.ctype.element, step_bytes=place.ctype.step_bytes, row=Const(0))
 
     _type_identifier = _parameter_declaration = _type_descriptor
 
@@ -164,110 +178,6 @@ class Reader(TypeReader):
             return expr.binary(name, left, right, span)
         return self.combine(name, self.value(field_of(node, "left")), self.value(field_of(node, "right")), node)
 
-    def combine(self, name: str, left: Entity, right: Entity, node: Tree) -> Entity:
-        """A binary operation on two entities: numbers, or a pointer and a number."""
-        span = self.snippet.span(node)
-        if is_pointer(right) and not is_pointer(left) and name == "+":
-            left, right = right, left
-        if is_pointer(left):
-            place = left.place if isinstance(left, Address) else self._first(left)  # type: ignore[arg-type]
-            if is_pointer(right):
-                other = right.place if isinstance(right, Address) else self._first(right)  # type: ignore[arg-type]
-                return self._difference(name, place, other, span)
-            steps = self.as_integer(right, node)
-            if name in ("+", "-"):
-                return Address(self._moved(place, steps, negative=name == "-"))
-            if place.ctype == BYTE and name in ("^", "|", "&"):
-                # Swizzles and alignment on byte addresses: the array starts at a multiple of what they touch.
-                operand = expr.cast(steps, expr.LONG)
-                offset = expr.binary(name, place.offset_bytes, operand, span)
-                text = " ".join(self.snippet.source(node).split())[:60]
-                assumed = with_start_assumed(place, name, operand, text)
-                return Address(replace(place, offset_bytes=offset, assumed=assumed))
-            why = f"'{name}' on an address is not followed"
-            return Address(replace(place, offset_bytes=Unknown(why, span, expr.LONG)))
-        one, other_number = self.as_integer(left, node), self.as_integer(right, node)
-        if name not in expr.BINARY:
-            return Unknown(f"the operator '{name}' is not followed", span)
-        return expr.binary(name, one, other_number, span)
-
-    def _difference(self, name: str, one: Place, other: Place, span: Span) -> Entity:
-        if name == "-" and one.array == other.array and one.step_bytes:
-            gap = expr.binary("-", one.offset_bytes, other.offset_bytes, span)
-            return expr.binary("/", gap, Const(one.step_bytes, expr.LONG), span)
-        return Unknown("two addresses are compared", span)
-
-    def _moved(self, place: Place, steps: Node, *, negative: bool = False) -> Place:
-        if negative:
-            steps = expr.unary("neg", expr.cast(steps, expr.LONG))
-        if steps.ctype == expr.UINT:  # addresses wrap at 32 bits, so an unsigned index may as well be signed
-            steps = expr.cast(steps, expr.INT)
-        if not place.step_bytes:
-            offset: Node = Unknown(f"the size of an element of '{place.array.name}' is not known", (0, 0), expr.LONG)
-        else:
-            scaled = expr.binary("*", expr.cast(steps, expr.LONG), Const(place.step_bytes, expr.LONG))
-            offset = sum_of(place.offset_bytes, scaled)
-        return replace(place, offset_bytes=offset)
-
-    # Memory
-
-    def _subscript_expression(self, node: Tree, pointer: bool) -> Entity:
-        base = self.entity(field_of(node, "argument"))
-        indices = field_of(node, "indices").named_children
-        index = self.number(indices[-1]) if indices else Unknown("no index", self.snippet.span(node))
-        if isinstance(base, Address):
-            return self._moved(base.place, index)
-        if isinstance(base, Place) and isinstance(base.ctype, ArrayType):
-            return self.element(base, index)
-        return Unknown(f"'{self.snippet.source(field_of(node, 'argument'))}' is not known", self.snippet.span(node))
-
-    def element(self, place: Place, index: Node) -> Place:
-        """One element of an array."""
-        inner = self._first(place)
-        stored = index
-        if place.array.xor_columns and place.row is not None and not isinstance(inner.ctype, ArrayType):
-            stored = expr.binary("^", index, place.row)
-        return replace(self._moved(inner, stored), row=index)
-
-    def _pointer_expression(self, node: Tree, pointer: bool) -> Entity:
-        argument = field_of(node, "argument")
-        entity = self.entity(argument)
-        span = self.snippet.span(node)
-        if operator_of(node) == "*":
-            if isinstance(entity, Address):
-                return entity.place
-            if isinstance(entity, Place) and isinstance(entity.ctype, ArrayType):
-                return self._first(entity)
-            return Unknown(f"'{self.snippet.source(argument)}' is not known", span)
-        if isinstance(entity, Place):
-            return Address(entity)
-        return Unknown("an address of something that is not in memory", span)
-
-    def _field_expression(self, node: Tree, pointer: bool) -> Entity:
-        whole = "".join(self.snippet.source(node).split())
-        argument, member = field_of(node, "argument"), self.snippet.source(field_of(node, "field"))
-        found = self.variable(whole, (0, 0))
-        if found is not None:
-            self.state.seen.add(node.start_byte)
-            return found
-        arrow = any(child.type == "->" for child in node.children)
-        entity = self.entity(argument)
-        if arrow and isinstance(entity, Address):
-            entity = entity.place
-        span = self.snippet.span(node)
-        if isinstance(entity, Place):
-            found_member = entity.ctype.member(member) if isinstance(entity.ctype, Record) else None
-            if found_member is not None:
-                ctype, offset = found_member
-                moved = sum_of(entity.offset_bytes, Const(offset, expr.LONG))
-                vector = entity.ctype
-                assert isinstance(vector, Record)
-                if vector.align == vector.size in (8, 16):
-                    self._members[node.id] = Member(entity.offset_bytes, offset, vector.size)
-                return replace(entity, offset_bytes=moved, ctype=ctype, step_bytes=size_of(ctype), row=None)
-            self.state.note(entity, span, self.file.written(node), "load", f"the member '{member}' is not known")
-        return Unknown(f"the member '{member}' is not known", span)
-
     # Effects
 
     def _assignment_expression(self, node: Tree, pointer: bool) -> Entity:
@@ -287,7 +197,7 @@ class Reader(TypeReader):
     def _modify(self, target: Tree, operator: str, operand: Entity, node: Tree) -> tuple[Entity, Entity]:
         """`target = target <operator> operand`, with the target evaluated once: (value before, value after)."""
         entity = self.entity(target)
-        before: Entity = self.as_integer(entity, target) if isinstance(entity, Place) else entity
+        before = self._loaded(entity, target)
         after = self.combine(operator, before, operand, node)
         self.store(target, after, entity)
         return before, after
@@ -296,13 +206,9 @@ class Reader(TypeReader):
         """Assign to a variable, or record a store to memory; `found` is the target if it is evaluated already."""
         while target.type == "parenthesized_expression" and target.named_children:
             target = target.named_children[0]
-        name = "".join(self.snippet.source(target).split())
-        variable = self.state.lookup(name)
-        if (
-            variable is not None
-            and target.type in ("identifier", "field_expression")
-            and not isinstance(variable.value, Place)
-        ):
+        name = self.snippet.source(target)
+        variable = self.state.local(name) if target.type == "identifier" else None
+        if variable is not None and not isinstance(variable.value, Place):
             if isinstance(variable.ctype, CInt) and not isinstance(value, Place | Address):
                 value = expr.cast(value, variable.ctype)
             elif isinstance(variable.ctype, PointerType) and not isinstance(value, Address):
@@ -314,28 +220,79 @@ class Reader(TypeReader):
         if isinstance(entity, Place):
             self.state.seen.add(target.start_byte)
             span, text = self.snippet.span(target), self.file.written(target)
-            self.state.access(entity, "store", span, text, member=self._members.get(target.id))
-            self.escapes(value, target, "its address is stored in memory")
-            if target.type == "field_expression" and isinstance(value, expr.Const | expr.Op | expr.Symbol):
-                self._remember_member(target, name, entity, value)
-
+            self.state.access(entity, "store", span, text, member=self.members.get(target.id))
+            if not cells.store(self.state, entity, value):
+                self.escapes(value, target, "its address is stored in memory")
         else:
             self.escapes(value, target, f"'{name[:40]}', which is not known, is made to point to it")
+            cells.forget_exposed(self.state)
 
     def escapes(self, value: Entity, node: Tree, why: str) -> None:
         """A pointer to shared memory gets out of sight: accesses through it would be missed."""
-        if isinstance(value, Address):
-            self.state.note(value, self.snippet.span(node), self.file.written(node), "pointer", f"{why}: not followed")
-
-    def _remember_member(self, target: Tree, name: str, place: Place, value: Node) -> None:
-        """`pos.x = lane / 4`: a member of a local struct is followed like a variable."""
-        local = isinstance(place.array, Buffer) and place.array.space == "local"
-        if local and isinstance(place.ctype, CInt) and "[" not in name and "->" not in name:
-            self.state.declare(name, Variable(place.ctype, expr.cast(value, place.ctype)))
+        if isinstance(value, Unknown) and self.lambda_escapes(value, f"{why}: not followed"):
+            return
+        for address in [value, *cells.give_away(self.state, value)]:
+            if isinstance(address, Address):
+                self.state.note(address, self.snippet.span(node), self.file.written(node), "pointer",
+                                f"{why}: not followed")  # fmt: skip
 
     def _comma_expression(self, node: Tree, pointer: bool) -> Entity:
         self.value(field_of(node, "left"))
         return self.value(field_of(node, "right"))
+
+    # Objects
+
+    construct: Callable[[Reader, Place, list[Tree], Tree], None]
+    """Set up a new object with arguments."""
+
+    def initialise(self, place: Place, items: list[Tree]) -> None:
+        """The parts of an array or struct from the values in braces; the rest is zero."""
+        if isinstance(place.ctype, ArrayType):
+            parts = [self.element(place, Const(number)) for number in range(min(place.ctype.length, MAX_CELLS))]
+        elif isinstance(place.ctype, Record):
+            parts = [part for name, _, _ in place.ctype.members if (part := member_of(place, name)) is not None]
+        else:
+            parts = [place]
+        designated = any(item.type == "initializer_pair" for item in items)
+        for number, item in enumerate(items):
+            if designated or number >= len(parts):
+                self.escapes(self.value(item), item, f"it is kept in '{place.array.name}'")
+            else:
+                self.initial_value(parts[number], item)
+        for part in () if designated else parts[len(items) :]:
+            if isinstance(part.ctype, CInt):
+                cells.store(self.state, part, Const(0, part.ctype))
+
+    def initial_value(self, place: Place, node: Tree) -> None:
+        """`= value` or `= {...}` for an object or a part of one."""
+        if node.type in ("initializer_list", "argument_list"):
+            items = [child for child in node.named_children if child.type != "comment"]
+            whole = isinstance(place.ctype, Record)
+            self.construct(self, place, items, node) if whole else self.initialise(place, items)
+            return
+        value = self.value(node)
+        if isinstance(place.ctype, Record) and not isinstance(value, Place) and self.classes.is_class(place.ctype):
+            self.construct(self, place, [node], node)
+        elif not cells.store(self.state, place, value):
+            self.escapes(value, node, f"it is kept in '{place.array.name}'")
+
+    closure: Callable[[Reader, Tree], Entity]
+    """The value of a lambda."""
+    lambda_escapes: Callable[[Unknown, str], bool]
+    """List what a lambda does that gets out of sight; False if the value is none."""
+
+    def _lambda_expression(self, node: Tree, pointer: bool) -> Entity:
+        return self.closure(self, node)
+
+    def _compound_literal_expression(self, node: Tree, pointer: bool) -> Entity:
+        ctype, items = self.type_at(field_of(node, "type")), field_of(node, "value").named_children
+        if isinstance(ctype, Record):
+            place = cells.new_object(self.state, ctype.name, ctype)
+            self.construct(self, place, [item for item in items if item.type != "comment"], node)
+            return place
+        if isinstance(ctype, CInt) and len(items) == 1:
+            return self._converted(ctype, items[0], node)
+        raise self.error("this literal is not followed", node)
 
     # Types and calls
 
@@ -368,12 +325,16 @@ class Reader(TypeReader):
                 target = self.type_at(field_of(function, "arguments").named_children[0])
                 return self._cast_to(target, arguments[0], node)
         is_type = function.type in ("primitive_type", "sized_type_specifier")
-        if len(arguments) == 1 and (is_type or self.named_type(name) is not None):
+        named = self.named_type(name)
+        if len(arguments) == 1 and (is_type or (named is not None and not self.classes.is_class(named))):
             return self._cast_to(self._named(name, function), arguments[0], node)
         result = self._call(self, node, name, arguments)
         if result is not None:
             return result
         args = [self.value(argument) for argument in arguments]
+        for arg in args:  # a result that is put where a pointer points to
+            if isinstance(arg, Address) and isinstance(arg.place.array, Buffer):
+                cells.forget(self.state, arg.place.array)
         known = self._intrinsic(name, args, node)
         return known if known is not None else Unknown(f"'{name[:60]}' is not known here", self.snippet.span(node))
 

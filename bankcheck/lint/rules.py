@@ -55,8 +55,10 @@ RULES: tuple[Rule, ...] = (
          "swizzle inside a 128-byte row costs nothing."),
     Rule("BC105", "atomic-contention", "warning",
          "Several lanes of a warp update the same shared address atomically: they are served one at a time.",
-         "Atomics on shared memory serialise lanes, not words: 32 lanes on one counter take 32 wavefronts. Reduce "
-         "within the warp first, or give each lane or warp its own copy."),
+         "Atomics on shared memory serialise lanes, not words: 32 lanes on one address take 32 wavefronts. Reduce "
+         "within the warp first, or give each lane its own copy. nvcc adds up the lanes itself in `atomicAdd(p, 1)` "
+         "whose result is not used, and in integer updates of an address that is plainly the same for all lanes: "
+         "these are counted so, and are only a note."),
     Rule("BC201", "one-sided-swizzle", "error",
          "An array is stored through a swizzle and loaded without it, or the other way round.",
          "A swizzle only renames places if both sides use it. On one side only, the kernel reads the wrong element."),

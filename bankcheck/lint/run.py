@@ -22,7 +22,8 @@ SUFFIXES = (".cu", ".cuh")
 MAX_BYTES = 8 << 20
 MAX_HEADER_BYTES = 1 << 20
 
-_KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
+_HEADS = re.compile(r"__global__[^;{}]*")
+_CALLED = re.compile(r"\b(?!__)(\w+)\s*\(")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -93,8 +94,9 @@ def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
         except (BankcheckError, OSError):
             continue
         if "__global__" in text and may_use_shared(text, config.defines, include_for(item, config)):
-            for name in _KERNEL.findall(text):
-                defined.setdefault(name, set()).add(number)
+            for head in _HEADS.findall(text):
+                for name in _CALLED.findall(head):
+                    defined.setdefault(name, set()).add(number)
         if "<<<" in text:
             launched.append((number, set(_WORD.findall(text))))
     return [inputs[number] for number, names in launched if any(defined[n] - {number} for n in names & defined.keys())]
@@ -148,23 +150,31 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
 
 
 def include_for(item: Input, config: Config) -> Include | None:
-    """Finds headers named with quotes, near the file and inside the project; only their macros are used."""
+    """Finds headers: those in quotes beside the file, all in the configured folders; never outside these."""
     if item.text is not None and item.path == "-":
         return None
     directory = Path(item.path).resolve().parent
-    roots = [root.resolve() for root in (config.root, Path.cwd(), directory) if root is not None]
+    given = [Path(folder).resolve() for folder in config.include]
+    roots = [*(root.resolve() for root in (config.root, Path.cwd(), directory) if root is not None), *given]
 
     def include(name: str) -> str | None:
-        try:
-            path = (directory / name).resolve()
-            inside = any(path.is_relative_to(root) for root in roots)
-            if not inside or not path.is_file() or path.stat().st_size > MAX_HEADER_BYTES:
-                return None
-            return path.read_text("utf-8", "replace")
-        except (OSError, ValueError):
-            return None
+        folders = given if name.startswith("<") else [directory, *given]
+        found = (_header(folder / name.strip("<>"), roots) for folder in folders)
+        return next((text for text in found if text is not None), None)
 
     return include
+
+
+def _header(path: Path, roots: Sequence[Path]) -> str | None:
+    """The text of a header inside one of some folders."""
+    try:
+        path = path.resolve()
+        inside = any(path.is_relative_to(root) for root in roots)
+        if not inside or not path.is_file() or path.stat().st_size > MAX_HEADER_BYTES:
+            return None
+        return path.read_text("utf-8", "replace")
+    except (OSError, ValueError):
+        return None
 
 
 def mark_known(results: Iterable[FileResult], known: frozenset[str]) -> Iterator[FileResult]:

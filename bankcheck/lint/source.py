@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from bankcheck.expr import Span
+from bankcheck.lint.expansion import Comment
 from bankcheck.lint.glance import Include
-from bankcheck.lint.preprocess import Comment, preprocess
+from bankcheck.lint.preprocess import preprocess
 from bankcheck.syntax import Tree, parse_source
 
 _DIRECTIVE = re.compile(r"bankcheck:\s*(.*)", re.DOTALL)
@@ -49,6 +50,7 @@ class Source:
         self.expanded = self._expansion.text
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self.root: Tree = parse_source(self.expanded)
+        self._declared: dict[int, Span] = {}
 
     @property
     def comments(self) -> list[Comment]:
@@ -59,6 +61,17 @@ class Source:
     def skipped(self) -> list[Span]:
         """Regions that a preprocessor condition switched off."""
         return self._expansion.skipped
+
+    @property
+    def fragments(self) -> list[Span]:
+        """`#include`s inside braces."""
+        return self._expansion.fragments
+
+    def in_header(self, at: int) -> bool:
+        """Whether a character of the expanded text comes from a header."""
+        inserted = self._expansion.inserted
+        number = bisect_right(inserted, (at, len(self.expanded))) - 1
+        return number >= 0 and inserted[number][0] <= at < inserted[number][1]
 
     def source(self, node: Tree) -> str:
         """The expanded text of a node."""
@@ -73,6 +86,19 @@ class Source:
     def span(self, node: Tree) -> Span:
         """Start and end of a node in the file as written."""
         return self._expansion.origin(node.start_byte, node.end_byte)
+
+    def declared_at(self, node: Tree) -> Span:
+        """Where something is declared: a span that no other declaration has, be it out of the same macro or header."""
+        if node.start_byte not in self._declared:
+            start, end = self.span(node)
+            while (start, end) in self._declared.values():
+                end += 1
+            self._declared[node.start_byte] = start, end
+        return self._declared[node.start_byte]
+
+    def includes(self, span: Span) -> bool:
+        """Whether a place in the file is an `#include`, whose header has something in it."""
+        return bool(self._expansion.inserted) and self.text[span[0] : span[1]].lstrip().startswith("#")
 
     def origin(self, start: int, end: int) -> Span:
         """The place in the file as written of a range of the expanded text."""

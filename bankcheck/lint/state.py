@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import Record, Type, align_of, size_of
 from bankcheck.expr import CInt, Const, Node, Op, Span, Symbol, Unknown
+from bankcheck.hardware import WARP_LANES
 from bankcheck.launch import Block
-from bankcheck.lint.memory import PER_LANE, UNIFORM, Barrier, Buffer, Member, Site, Variable, is_shared, marks
+from bankcheck.lint.memory import (
+    AGGREGATED,
+    PER_LANE,
+    UNIFORM,
+    Barrier,
+    Buffer,
+    Member,
+    Site,
+    Variable,
+    Wrap,
+    is_shared,
+    marks,
+)
 from bankcheck.places import Address, Entity, Place
+from bankcheck.syntax import Tree
 
 MAX_TREE = 4_000
 """Nodes an expression may have when it is written out; larger ones become unknown."""
 MAX_SITES = 20_000
 MAX_STEPS = 60_000
+
+
+WARP_SIZES = r"(?i)((c10|cuda|ggml|ggml_cuda)_|k)?warp_?size|(num_?)?k?threads_?per_?warp"
+"""Names that mean 32 in the headers that define them."""
+
+
+class Flow(Enum):
+    """How a statement ends."""
+
+    ON = "on"
+    RETURN = "return"
+    BREAK = "break"
+    CONTINUE = "continue"
 
 
 class OutOfSteps(Exception):
@@ -28,15 +58,27 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 Scopes = list[dict[str, Variable]]
 
 
+class Exit(NamedTuple):
+    """One way out of a function: the lanes that take it, what it returns, and the variables at that point."""
+
+    condition: Node
+    value: Entity
+    scopes: Scopes
+
+
 @dataclass(slots=True)
 class Frame:
     """One function being executed: its variables, its types, and the conditions under which it has returned."""
 
     scopes: Scopes
     types: dict[str, Type]
-    exits: list[Node] = field(default_factory=list)
-    """Conditions under which lanes have left the function (or, inside, the loop's iteration)."""
-    results: list[tuple[Node, Entity]] = field(default_factory=list)
+    results: list[Exit] = field(default_factory=list)
+    by_reference: bool = False
+    """Whether the function returns a reference: the thing itself, which is not read."""
+    this: Place | None = None
+    """The object whose method is executed."""
+    owner: Type | None = None
+    """The class of the method that is executed."""
     finished: bool = False
     """Every lane has returned."""
     depth: int = 0
@@ -50,9 +92,9 @@ class Frame:
 class State:
     """Everything that changes while a kernel is executed."""
 
-    def __init__(self, block: Block, constants: Mapping[str, Variable], types: Mapping[str, Type]) -> None:
-        self.block = block
-        self.constants = dict(constants)
+    def __init__(self, block: Block, types: Mapping[str, Type], in_header: Callable[[Span], bool]) -> None:
+        self.block, self.in_header = block, in_header
+        self.constants: dict[str, Variable] = {}
         self.frames: list[Frame] = [Frame([{}], dict(types))]
         self.guard: tuple[Node, ...] = ()
         self.maybe: tuple[str, ...] = ()
@@ -60,6 +102,7 @@ class State:
         self.ranges: dict[str, Range] = {}
         self.sites: list[Site] = []
         self.barriers: list[Barrier] = []
+        self.wraps: list[Wrap] = []
         self.calls: tuple[Span, ...] = ()
         self.epoch = 0
         self.warp_epoch = 0
@@ -67,9 +110,19 @@ class State:
         """Conditions that hold because the other threads have returned: they wait at no barrier."""
         self.straight = 0
         self.steps = 0
+        self.objects = 0
+        """Local objects so far."""
+        self.exposed: set[int] = set()
+        """Those whose address was taken."""
+        self.given_away: set[int] = set()
+        """Those whose address is known to code that is not followed."""
         self.reasons: dict[str, str] = {}
+        self.undeclared: dict[int, Tree] = {}
+        """Names that are indexed although nothing that is read declares them."""
         self.seen: set[int] = set()
         """Where (in the expanded text) names have been evaluated."""
+        self.assumed: dict[str, None] = {}
+        """What everything from here on takes for granted."""
         self._sizes: dict[int, tuple[Node, int]] = {}
 
     @property
@@ -85,12 +138,16 @@ class State:
 
     # Names
 
-    def lookup(self, name: str) -> Variable | None:
-        """The variable of that name."""
+    def local(self, name: str) -> Variable | None:
+        """The variable of that name in the function being executed."""
         for scope in reversed(self.frame.scopes):
             if name in scope:
                 return scope[name]
-        return self.constants.get(name)
+        return None
+
+    def lookup(self, name: str) -> Variable | None:
+        """The variable of that name."""
+        return self.local(name) or self.constants.get(name)
 
     def declare(self, name: str, variable: Variable) -> None:
         """A new variable in the innermost scope."""
@@ -100,7 +157,8 @@ class State:
         """A new value; a name that is not declared here is left alone."""
         for scope in reversed(self.frame.scopes):
             if name in scope:
-                scope[name] = replace(scope[name], value=self._small(value))
+                if not scope[name].constant:
+                    scope[name] = replace(scope[name], value=self._small(value))
                 return
 
     def _small(self, value: Entity) -> Entity:
@@ -148,6 +206,13 @@ class State:
         self.reasons[name] = why
         return Symbol(name, ctype)
 
+    def warp_size(self, name: str) -> Node | None:
+        """32 if an undefined name is one that headers use for it, which is then taken for granted."""
+        if not re.fullmatch(WARP_SIZES, name.split("::")[-1]):
+            return None
+        self.assumed[f"'{name}' is {WARP_LANES}"] = None
+        return Const(WARP_LANES)
+
     # Control flow
 
     @contextmanager
@@ -185,14 +250,20 @@ class State:
 
     # Accesses
 
+    def shown(self, span: Span) -> Span:
+        """Where code is shown: what stands in a header, at the call that leads there."""
+        calls = (call for call in reversed(self.calls) if not self.in_header(call))
+        return next(calls, span) if self.in_header(span) else span
+
     def access(
-        self, place: Place, op: str, span: Span, text: str, reason: str = "", member: Member | None = None
-    ) -> None:
+        self, place: Place, op: str, span: Span, text: str, reason: str = "", member: Member | None = None,
+        aggregated: bool = False,
+    ) -> None:  # fmt: skip
         """Record an access to shared or global memory."""
         buffer = place.array
         if not isinstance(buffer, Buffer) or buffer.space not in ("shared", "global") or self.dead:
             return
-        size, pieces = size_of(place.ctype), 1
+        size, pieces, span = size_of(place.ctype), 1, self.shown(span)
         if op in ("load", "store") and size not in (1, 2, 4, 8, 16) and size:
             width = min(align_of(place.ctype), 16)
             while size % width:
@@ -205,7 +276,8 @@ class State:
         self.sites.append(
             Site(span, text, op, buffer, place.ctype, size, place.offset_bytes, self.guard, self.maybe,
                  dict(self.binds), dict(self.ranges), len(self.sites), self.epoch, self.straight, reason, self.calls,
-                 pieces, (), member, self.warp_epoch, place.assumed)
+                 pieces, (AGGREGATED,) if aggregated else (), member, self.warp_epoch,
+                 (*place.assumed, *self.assumed), aggregated)
         )  # fmt: skip
 
     def read(self, place: Place, span: Span, text: str, member: Member | None = None) -> Node:
@@ -225,8 +297,14 @@ class State:
         self.warp_epoch += 1
         if whole_block and not self.dead:
             guard = tuple(term for term in self.guard if not any(term is other for other in self.left))
-            self.barriers.append(Barrier(span, guard, self.maybe, self.calls, dict(self.ranges)))
+            self.barriers.append(Barrier(self.shown(span), guard, self.maybe, self.calls, dict(self.ranges)))
             self.epoch += 1
+
+    def maybe_barrier(self) -> None:
+        """Code that is not followed may wait for the other threads."""
+        self.straight += 1
+        self.warp_epoch += 1
+        self.epoch += 1
 
     def note(self, entity: Entity, span: Span, text: str, op: str, why: str) -> None:
         """Something happens to shared memory that is not understood."""

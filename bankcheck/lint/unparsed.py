@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from bankcheck.lint.config import Config
 from bankcheck.lint.facts import MAX_REGIONS, Facts
 from bankcheck.lint.findings import Finding, Place
-from bankcheck.lint.glance import UNKNOWN_QUALIFIER
+from bankcheck.lint.glance import UNKNOWN_QUALIFIER, UNKNOWN_SCALAR
 from bankcheck.syntax import Tree
 
 _DEVICE = re.compile(r"__shared__|__global__|__device__|threadIdx|__syncthreads|asm\b")
@@ -20,6 +20,7 @@ def check_unparsed(facts: Facts, config: Config) -> Iterator[Finding]:
     yield from _regions(facts)
     yield from _unknown_qualifiers(facts)
     yield from _switched_off(facts)
+    yield from _fragments(facts)
     yield from _directives(facts)
 
 
@@ -50,10 +51,11 @@ def _unknown_qualifiers(facts: Facts) -> Iterator[Finding]:
     source = facts.source
     if not _DEVICE.search(source.expanded):
         return
-    for match in islice(UNKNOWN_QUALIFIER.finditer(source.expanded), MAX_REGIONS):
+    found = chain(*(pattern.finditer(source.expanded) for pattern in (UNKNOWN_QUALIFIER, UNKNOWN_SCALAR)))
+    for match in islice(found, MAX_REGIONS):
         place = facts.place(source.origin(*match.span("name")))
         text = f"'{match['name']}' is not defined in the files that are read: if it stands for __shared__, what uses "
-        text += "this array is missing from the report (--define gives its meaning)"
+        text += "this variable is missing from the report (--define gives its meaning)"
         yield Finding("BC902", "note", text, place, source_line=source.line_text(place.line))
 
 
@@ -68,6 +70,18 @@ def _switched_off(facts: Facts) -> Iterator[Finding]:
             )
             shown = Place(source.path, min(line, source.line_count), column, min(line, source.line_count), 2)
             yield Finding("BC902", "note", text, shown, source_line=source.line_text(shown.line))
+
+
+def _fragments(facts: Facts) -> Iterator[Finding]:
+    """Code that is included in the middle of a function."""
+    source = facts.source
+    functions = [f for named in facts.program.functions.values() for f in named if f.is_kernel or f.is_device]
+    spans = [source.span(f.body) for f in functions if not source.in_header(f.node.start_byte)]
+    for start, end in source.fragments[:MAX_REGIONS]:
+        if any(first < start < last for first, last in spans):
+            place = facts.place((start, end))
+            text = "the code that is included here is not read: accesses in it are missing from the report"
+            yield Finding("BC902", "note", text, place, source_line=source.line_text(place.line))
 
 
 def _directives(facts: Facts) -> Iterator[Finding]:

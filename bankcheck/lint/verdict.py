@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bankcheck.banks import Traffic
-from bankcheck.ctype import name_of
+from bankcheck.ctype import Opaque, name_of
+from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt
-from bankcheck.hardware import Rule, rule_for
+from bankcheck.hardware import AGGREGATED, Rule, rule_for
 from bankcheck.lint.findings import Basis
 from bankcheck.lint.memory import Site
 
@@ -47,6 +48,16 @@ class Verdict:
     never: bool = False
     free: tuple[str, ...] = ()
     """Unknowns of the launch (parameters, template arguments) that the addresses of the lanes depend on."""
+    outside: bool = False
+    """Whether the cases are all outside the array (or there are none)."""
+    merging: str = ""
+    """What a conflict takes for granted if the compiler may merge the access with its neighbours."""
+
+    def assumed_for(self, case: Case | None) -> tuple[str, ...]:
+        """What is taken for granted about one case."""
+        return (
+            (*self.assumptions, self.merging) if self.merging and case is not None and case.excess else self.assumptions
+        )
 
     @property
     def worst(self) -> Case | None:
@@ -54,26 +65,35 @@ class Verdict:
         return self.cases[0] if self.cases else None
 
 
+Key = tuple[object, ...]
+"""What tells the count of a case from others."""
+
+
 @dataclass(slots=True)
 class Tally:
     """Cases by count."""
 
-    samples: dict[tuple[object, ...], Case] = field(default_factory=dict)
-    points: dict[tuple[object, ...], int] = field(default_factory=dict)
+    samples: dict[Key, Case] = field(default_factory=dict)
+    points: dict[Key, int] = field(default_factory=dict)
 
-    def add(self, case: Case) -> tuple[object, ...]:
-        """Take in a case; returns what tells it from others."""
-        traffic = case.traffic
-        key: tuple[object, ...] = (case.fault, case.exact)
+    def add(self, traffic: Traffic | None, values: Mapping[str, int], *, exact: bool = True, fault: str = "") -> Key:
+        """Take in a count (None: the access faults) at some values; returns what tells it from others."""
+        key: Key = (fault, exact)
         if traffic is not None:
             key += (traffic.wavefronts, traffic.ideal, traffic.ways, traffic.row_passes)
-        self.samples.setdefault(key, case)
+        if key not in self.samples:
+            self.samples[key] = Case(traffic, values, values.get("warp", 0), 1, fault, exact)
         self.points[key] = self.points.get(key, 0) + 1
         return key
 
-    def cases(self, when: Mapping[Hashable, str]) -> tuple[Case, ...]:
-        """The cases, worst first."""
-        found = [replace(c, points=self.points[key], when=when.get(key, "")) for key, c in self.samples.items()]
+    def cases(
+        self, bind: Callable[[Mapping[str, int]], Mapping[str, int]], when: Mapping[Hashable, str]
+    ) -> tuple[Case, ...]:
+        """The cases, worst first; `bind` tells the values of a sample as they are reported."""
+        found = [
+            replace(c, bind=bind(c.bind), points=self.points[key], when=when.get(key, ""))
+            for key, c in self.samples.items()
+        ]
         return tuple(sorted(found, key=lambda c: (-c.excess, -(c.traffic.ways if c.traffic else 0), bool(c.fault))))
 
 
@@ -84,10 +104,14 @@ def rule_of(site: Site) -> Rule:
         return rule_for(f"{'ld' if op == 'load' else 'st'}.shared.b{bits}")
     if op == "cas":
         return rule_for(f"atom.shared.cas.b{bits}")
+    if site.aggregated:
+        return rule_for(AGGREGATED)
     if op == "atomic":
         suffix = {"float": "f32", "double": "f64", "half2": "f16x2", "__nv_bfloat162": "bf16x2"}.get(
             name_of(site.ctype)
         )
+        if suffix is None and isinstance(site.ctype, Opaque):
+            raise BankcheckError(f"the cost of an atomic operation on '{site.ctype.name}' is not known")
         if suffix is None:
             signed = isinstance(site.ctype, CInt) and site.ctype.signed and bits == 32
             suffix = f"{'s' if signed else 'u'}{bits}"

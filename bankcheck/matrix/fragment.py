@@ -49,6 +49,17 @@ class RowDetail:
     """With .trans: lane 4g+t has unit g of rows 2t, 2t+1."""
 
 
+Unit = tuple[int, int]
+"""(row of the matrix, 16-bit unit in the row)."""
+
+
+def holders_of_row(index: int, trans: bool) -> tuple[tuple[int, Unit, Unit], ...]:
+    """The lanes that hold row `index` (0 to 7) of a matrix, each with the units in its register's low and high half."""
+    if trans:
+        return tuple((4 * g + index // 2, (index & 6, g), (index | 1, g)) for g in range(8))
+    return tuple((4 * index + k, (index, 2 * k), (index, 2 * k + 1)) for k in range(4))
+
+
 def row_detail(tile: Tile, places: tuple[Place, ...], row: int, q: int) -> RowDetail:
     """The row that some lane of a request with these `places` points at."""
     place = (row, q * tile.segment_elements)
@@ -56,6 +67,14 @@ def row_detail(tile: Tile, places: tuple[Place, ...], row: int, q: int) -> RowDe
     lane, address = lanes[0], tile.address_bytes(*place)
     matrix, index = divmod(lane, 8)
     rows = places[8 * matrix : 8 * matrix + 8]
+
+    def holders(trans: bool) -> tuple[Holder, ...]:
+        found = holders_of_row(index, trans)
+        return tuple(
+            Holder(lane, matrix, (_unit(tile, rows[low[0]], low[1]), _unit(tile, rows[high[0]], high[1])))
+            for lane, low, high in found
+        )
+
     group = address // SEGMENT_BYTES % BANK_GROUPS
     return RowDetail(
         row=row,
@@ -68,14 +87,8 @@ def row_detail(tile: Tile, places: tuple[Place, ...], row: int, q: int) -> RowDe
         lane=lane,
         matrix=matrix,
         also=tuple(lanes[1:]),
-        holders=tuple(
-            Holder(4 * index + k, matrix, (_unit(tile, rows[index], 2 * k), _unit(tile, rows[index], 2 * k + 1)))
-            for k in range(4)
-        ),
-        holders_trans=tuple(
-            Holder(4 * g + index // 2, matrix, (_unit(tile, rows[index & 6], g), _unit(tile, rows[index | 1], g)))
-            for g in range(8)
-        ),
+        holders=holders(trans=False),
+        holders_trans=holders(trans=True),
     )
 
 

@@ -153,8 +153,11 @@ class MatrixReport:
     @property
     def fixes(self) -> tuple[Variant, ...]:
         """Layouts without conflicts, counted; empty if this one has none or nothing that was tried helps."""
-        if not self.excess:
-            return ()
+        return self.without_conflicts if self.excess else ()
+
+    @property
+    def without_conflicts(self) -> tuple[Variant, ...]:
+        """A swizzle and a padding without conflicts, counted; empty if nothing that was tried is."""
         found = [self._free_swizzle(), self._free_pad()]
         return tuple(variant for variant in found if variant is not None)
 
@@ -177,14 +180,28 @@ class MatrixReport:
 
     def at(self, row: int, q: int) -> RowDetail:
         """Row `row`, column segment `q` in detail. Raises `BankcheckError` if no lane points there."""
+        return row_detail(self.tile, self.request_at(row, q).places, row, q)
+
+    def request_at(self, row: int, q: int) -> Segment:
+        """A request in which a lane points at row `row`, column segment `q`. Raises `BankcheckError` if none does."""
         col = q * self.tile.segment_elements
         for segment in self.segments:
             if (row, col) in segment.places:
-                return row_detail(self.tile, segment.places, row, q)
+                return segment
         raise BankcheckError(
             f"no lane points at row {row}, segment {q}: the tile has rows 0-{self.tile.rows - 1} "
             f"and segments 0-{self.tile.segments - 1}"
         )
+
+    def moved(self, segment: Segment, tile: Tile) -> Segment:
+        """The same lanes' request on another layout of the tile. Raises `BankcheckError` where it would fault."""
+        (traffic,) = _count(self.instruction, tile, [segment])
+        return replace(segment, traffic=traffic)
+
+    @property
+    def plain_tile(self) -> Tile:
+        """The tile without padding and swizzle."""
+        return self._plain()
 
     @property
     def plain_is_free(self) -> bool:

@@ -20,24 +20,21 @@ def report(analysis: Analysis, fixes: tuple[Fix, ...]) -> Iterator[str]:
     """The lines of the report, styled; a plain stream strips the styles."""
     access = analysis.access
     yield strong(" ".join(access.text.split()))
-    layout = _type_text(access.array.ctype)
-    if access.swizzle or access.array.xor_columns:
-        layout += f", {access.swizzle} on bytes" if access.swizzle else ", column ^= row"
-    yield f"{access.instruction}, {plural(access.bytes_per_lane, 'byte')} per lane; {layout}"
+    yield f"{access.instruction}, {plural(access.bytes_per_lane, 'byte')} per lane; {layout_text(analysis)}"
     yield ""
     if len(analysis.cases) == 1:
-        yield _verdict(analysis)
-        yield from _standing(analysis, "")
+        yield verdict(analysis)
+        yield from standing(analysis, "")
     else:
-        yield _verdict(analysis) + ("" if analysis.not_proved else " in the worst case")
-        yield from _standing(analysis, "one of these cases ")
+        yield verdict(analysis) + ("" if analysis.not_proved else " in the worst case")
+        yield from standing(analysis, "one of these cases ")
         yield ""
         yield from _case_table(analysis)
     traffic = analysis.worst.traffic
     if isinstance(traffic, Traffic):
-        yield from _notes(traffic)
+        yield from notes(traffic)
         yield ""
-        yield faint(_sample(analysis))
+        yield faint(sample_text(analysis))
         yield from bank_strip(traffic)
     if fixes:
         yield ""
@@ -63,6 +60,15 @@ def _passes(fix: Fix) -> str:
     return "" if passes is None else f"{plural(passes, 'row pass', 'row passes')}, "
 
 
+def layout_text(analysis: Analysis) -> str:
+    """The array's type and how its elements are moved."""
+    access = analysis.access
+    layout = _type_text(access.array.ctype)
+    if access.swizzle or access.array.xor_columns:
+        layout += f", {access.swizzle} on bytes" if access.swizzle else ", column ^= row"
+    return layout
+
+
 def _type_text(ctype: Type) -> str:
     """The array's type; padded rows are named, as the declaration does not show them."""
     text = name_of(ctype)
@@ -74,7 +80,8 @@ def _type_text(ctype: Type) -> str:
     return text
 
 
-def _verdict(analysis: Analysis) -> str:
+def verdict(analysis: Analysis) -> str:
+    """What the worst case costs, styled."""
     case, space = analysis.worst, analysis.access.space
     if case.traffic is None:
         return bad(case.fault)
@@ -94,7 +101,7 @@ def _verdict(analysis: Analysis) -> str:
     return f"{strong(count)} (ideal {case.ideal}, excess {case.excess}): {bad(kind)}"
 
 
-def _standing(analysis: Analysis, prefix: str) -> Iterator[str]:
+def standing(analysis: Analysis, prefix: str = "") -> Iterator[str]:
     """How the answer is known: proved for every value, or computed."""
     block = analysis.access.block
     warps = "the warp" if block.warps == 1 else f"all {block.warps} warps"
@@ -122,7 +129,8 @@ def _case_table(analysis: Analysis) -> Iterator[str]:
         yield f"  and {len(analysis.cases) - MAX_CASES} more cases (--format json lists them)"
 
 
-def _notes(traffic: Traffic) -> Iterator[str]:
+def notes(traffic: Traffic) -> Iterator[str]:
+    """What else the hardware does with the request, or Nsight Compute with its count."""
     if traffic.merged:
         yield faint("neighbouring lanes share addresses in pairs, so the hardware serves larger groups")
     if traffic.ncu_wavefronts != traffic.wavefronts:
@@ -132,7 +140,8 @@ def _notes(traffic: Traffic) -> Iterator[str]:
         yield f"{plural(traffic.row_passes, 'row pass', 'row passes')} of cp.async.cg (1 is best; more delay the fill)"
 
 
-def _sample(analysis: Analysis) -> str:
+def sample_text(analysis: Analysis) -> str:
+    """For which values the addresses are shown."""
     if not analysis.worst.exact:
         return "an upper bound: lanes that meet for some of the values are kept apart"
     many_warps = analysis.access.block.warps > 1

@@ -10,7 +10,7 @@ from typing import Any
 
 from bankcheck.matrix.fragment import Holder, RowDetail
 from bankcheck.matrix.model import MatrixReport, Segment, Variant
-from bankcheck.matrix.swizzlefacts import SwizzleFacts
+from bankcheck.matrix.swizzlefacts import SwizzleFacts, cute_layout
 from bankcheck.matrix.tile import Tile
 
 WIDTH = 80
@@ -18,7 +18,7 @@ WIDTH = 80
 
 def to_text(report: MatrixReport, detail: RowDetail | None = None, variants: Sequence[Variant] | None = None) -> str:
     """The verdict, then the table of all requests (or, where asked for, one row in detail, or other layouts)."""
-    lines = [*_headline(report), ""]
+    lines = [*headline(report), ""]
     if detail is not None:
         lines += _detail(report, detail)
     if variants is not None:
@@ -60,16 +60,22 @@ def to_json(report: MatrixReport, detail: RowDetail | None = None, variants: Seq
 # Text
 
 
-def _headline(report: MatrixReport) -> Iterator[str]:
+def headline(report: MatrixReport) -> tuple[str, str]:
+    """What was counted, and the verdict."""
     tile = report.tile
-    yield f"{report.instruction} on {tile.declaration}: rows {tile.pitch_bytes} B apart, {tile.storage_bytes} B in all"
+    what = f"{report.instruction} on {tile.declaration}: rows {tile.pitch_bytes} B apart, {tile.storage_bytes} B in all"
     counts = {segment.wavefronts for segment in report.segments}
     positions = {segment.q for segment in report.segments}
     where = f"at worst (best: {min(counts)})"
     if len(counts) == 1:
         where = "for every q" if len(positions) > 1 else f"for q = {min(positions)}"
     verdict = f"{report.ways}-way bank conflict" if report.excess else "no bank conflict"
-    yield f"{_plural(report.wavefronts, 'wavefront')} {where}, ideal {report.ideal}: {verdict} (computed)"
+    return what, f"{_plural(report.wavefronts, 'wavefront')} {where}, ideal {report.ideal}: {verdict} (computed)"
+
+
+def layout_text(tile: Tile) -> str:
+    """The C++ that gives the layout."""
+    return tile.declaration if tile.swizzle is None else cute_layout(tile)
 
 
 def _segments(report: MatrixReport) -> Iterator[str]:

@@ -8,6 +8,8 @@ from bankcheck.lint.findings import AccessRow, FileResult, Finding, Summary
 from bankcheck.report.style import bad, faint, good, plural, strong
 
 MAX_MARKS = 100
+QUIET = ("BC105", "BC901")
+"""Rules whose notes are shown only where all accesses are."""
 
 
 def render(results: Sequence[FileResult], *, everything: bool, frames: bool) -> str:
@@ -15,7 +17,7 @@ def render(results: Sequence[FileResult], *, everything: bool, frames: bool) -> 
     lines: list[str] = []
     for result in results:
         for finding in result.findings:
-            if finding.active and (finding.severity != "note" or finding.code != "BC901" or everything):
+            if finding.active and (finding.severity != "note" or finding.code not in QUIET or everything):
                 lines += _finding(finding, frames)
         if everything:
             lines += _rows(result.rows)
@@ -73,7 +75,8 @@ def _row(row: AccessRow) -> str:
     if row.wavefronts is None:
         return faint(f"{where} not analysed: {what}: {_clean(row.reason)}")
     state = good("clean") if not row.excess else bad(f"{row.ways}-way")
-    return f"{where} {state}: {what}: {row.wavefronts}/{row.ideal} wavefronts [{row.basis}]"
+    basis = f"{row.basis}: {_clean('; '.join(row.assumptions))}" if row.assumptions else row.basis
+    return f"{where} {state}: {what}: {row.wavefronts}/{row.ideal} wavefronts [{basis}]"
 
 
 def summary_line(results: Iterable[FileResult]) -> str:

@@ -35,7 +35,7 @@ def bank_strip(traffic: Traffic) -> list[str]:
         head = "".join(f"{f'{bank}-{bank + together - 1}' if together > 2 else bank:>{width}}" for bank in banks)
     lines = [f"{'banks':<{_LABEL}}{head}"]
     for (words, lanes), members in list(alike.items())[:MOST_ROWS]:
-        lines.append(f"{_lanes_text(members):<{_LABEL}}{_cells(words, width)} words")
+        lines.append(f"{lanes_text(members):<{_LABEL}}{_cells(words, width)} words")
         if lanes != words:
             lines.append(f"{'':<{_LABEL}}{_cells(lanes, width)} lanes")
     if len(alike) > MOST_ROWS:
@@ -47,7 +47,7 @@ def _cells(counts: tuple[int, ...], width: int) -> str:
     return "".join(f"{count or '.':>{width}}" for count in counts)
 
 
-def _lanes_text(members: list[GroupLoad]) -> str:
+def lanes_text(members: list[GroupLoad]) -> str:
     """ "lanes 0-31", or "4 groups" where several look alike."""
     if len(members) > 1:
         return f"{len(members)} groups"

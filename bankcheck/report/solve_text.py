@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bankcheck.report.style import bad, faint, good, plural, strong
 from bankcheck.solve import emit
+from bankcheck.solve.problem import Tile
 from bankcheck.solve.solution import Ranked, Solution
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ MAX_NAME = 66
 def report(solution: Solution) -> Iterator[str]:
     """The lines of the report, styled; a plain stream strips the styles."""
     tile, best = solution.problem.tile, solution.best
-    yield f"{strong(_plain(solution))}, {tile.size_bytes:,} bytes: {emit.title(best.layout, tile)}"
+    yield f"{strong(declared(tile))}, {tile.size_bytes:,} bytes: {emit.title(best.layout, tile)}"
     yield from wrapped("", [solution.statement], good if solution.solved else bad)
     yield ""
     yield from layouts(solution)
@@ -50,8 +51,8 @@ def confirmed_text(confirmed: Confirmed) -> Iterator[str]:
     yield verified.summary((*confirmed.rows, *confirmed.layouts))
 
 
-def _plain(solution: Solution) -> str:
-    tile = solution.problem.tile
+def declared(tile: Tile) -> str:
+    """The array as it was declared."""
     return f"{tile.type_name} {tile.name}{''.join(f'[{length}]' for length in tile.shape)}"
 
 

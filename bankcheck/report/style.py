@@ -36,3 +36,8 @@ def bad(text: str) -> str:
 def faint(text: str) -> str:
     """Secondary."""
     return click.style(text, dim=True)
+
+
+def unstyled(text: str) -> str:
+    """The text without its colours, for places that have others."""
+    return click.unstyle(text)

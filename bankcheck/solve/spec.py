@@ -90,7 +90,9 @@ def read_problem(
         try:
             found = _read_access(parts, place, tile, block or DEFAULT_BLOCK)
         except BankcheckError as error:  # what was read is the line with its other parts blank
-            raise BankcheckError(error.message, text if error.span else "", error.span) from error
+            raise BankcheckError(
+                error.message.removeprefix("--let "), text if error.span else "", error.span
+            ) from error
         if isinstance(found, str):
             unsolvable.append((text.strip(), found))
         else:
@@ -185,7 +187,7 @@ def _read_access(parts: Parts, place: Place, tile: Tile, block: Block) -> TileAc
     if rule.loop:
         return rule.loop
     where = Const(1) if parts.condition is None else read_integer(_only(parts.text, parts.condition), scope)
-    unknown = next(expr.unknowns_of(offset, where), None)
+    unknown = expr.unknown_in(offset, where)
     if unknown is not None:
         return f"never known: {unknown.reason}"
     if rule.bytes_per_lane > tile.element_bytes and rule.bytes_per_lane % tile.element_bytes:

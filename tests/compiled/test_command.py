@@ -457,3 +457,20 @@ def test_a_narrow_terminal_gets_two_lines_a_row(two: Path) -> None:
     assert row[place + 1].split()[:4] == ["3", "5", "2", "3"] and len(row[place + 1]) <= 60
     wide = report.text(profiles, {str(two): source}, sass=False, color=False, width=120)
     assert any("two.cu:2" in line and "4-way" in line and "__global__" in line for line in wide.splitlines())
+
+
+def test_a_binary_cannot_put_any_file_into_a_report(tmp_path: Path) -> None:
+    from bankcheck.commands.profile import _sources
+    from bankcheck.compiled.results import InstructionProfile, KernelProfile
+
+    names = [tmp_path / "kernel.cu", tmp_path / "secret", tmp_path / "key.pem"]
+    for name in names:
+        name.write_text("text")
+    rows = tuple(
+        InstructionProfile(
+            0, "LDS R0, [R1]", "shared", str(name), 1, (), 1, 1, 32, 1, 1, None, 1, None, None, "computed", ""
+        )
+        for name in names
+    )
+    profile = KernelProfile("k", "k", "sm_90", (32, 1, 1), (1, 1, 1), 1, 1, (), rows)
+    assert list(_sources([profile], str(tmp_path / "kernel.cu"))) == [str(tmp_path / "kernel.cu")]

@@ -13,8 +13,10 @@ import pytest
 
 from compiled.support import need_tools
 
+# What a template is specialised to is nothing that the source level works out.
 KERNELS = """\
-template <int N> struct Pitch { static constexpr int words = N; };
+template <int N> struct Pitch; template <> struct Pitch<32> { enum { words = 32 }; }; \
+template <> struct Pitch<33> { enum { words = 33 }; };
 template <int N> __global__ void column(float* out) {
   __shared__ float s[33 * 32];
   s[threadIdx.x] = 1;
@@ -101,18 +103,18 @@ def test_what_cannot_be_compiled_stays_unknown_and_says_why(tmp_path: Path, inst
 
 def test_an_access_that_the_source_level_does_not_see(tmp_path: Path) -> None:
     need_tools()
-    method = (
-        "struct Tile {\n  float* base;\n"
-        "  __device__ float& at(int row, int column) { return base[row * 32 + column]; }\n};\n"
-        "__global__ void columns(float* out) {\n  __shared__ float s[32 * 32];\n  Tile tile{s};\n"
-        "  tile.at(threadIdx.x, threadIdx.y) = 1;\n  __syncthreads();\n  out[threadIdx.x] = s[threadIdx.x];\n}\n"
+    hidden = (
+        "union Held { float* base; long long bits; };\n"
+        "__global__ void columns(float* out) {\n  __shared__ float s[32 * 32];\n  Held held;\n  held.base = s;\n"
+        "  held.base[threadIdx.x * 32 + threadIdx.y] = 1;\n  __syncthreads();\n"
+        "  out[threadIdx.x] = s[threadIdx.x];\n}\n"
         "void go(float* p) { columns<<<1, dim3(32, 4)>>>(p); }\n"
     )
-    report = document(tmp_path, "", "--compiled", text=method)
-    (conflict,) = report["findings"]
-    assert (conflict["code"], conflict["ways"]) == ("BC101", 32) and conflict["line"] in (3, 8)
+    report = document(tmp_path, "", "--compiled", text=hidden)
+    (conflict,) = [finding for finding in report["findings"] if finding["code"] == "BC101"]
+    assert (conflict["line"], conflict["ways"]) == (6, 32)
     assert (conflict["wavefronts"], conflict["ideal"]) == (128, 4)
-    assert report["summary"] == {"files": 1, "clean": 1, "conflicting": 1, "not_analysed": 0}
+    assert report["summary"] == {"files": 1, "clean": 1, "conflicting": 1, "not_analysed": 1}
 
 
 def test_selection_and_limits_apply(tmp_path: Path) -> None:

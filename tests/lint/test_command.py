@@ -81,6 +81,13 @@ def test_a_launch_in_another_file_counts() -> None:
     assert "32-way" in run("lint", "kernel.cuh")[1]
 
 
+def test_a_launch_in_another_file_counts_for_a_kernel_with_launch_bounds() -> None:
+    bounded = "template <int N> __global__ void __launch_bounds__(N * 8) k() "
+    write("kernel.cuh", bounded + "{ __shared__ float s[99][32]; s[threadIdx.x / N][0] = 0; }\n")
+    write("main.cu", '#include "kernel.cuh"\nvoid host() { k<2><<<1, 8>>>(); }\n')
+    assert "4-way" in run("lint", "kernel.cuh", "main.cu")[1]
+
+
 def test_macros_of_a_header_next_to_the_file_are_used() -> None:
     write("sizes.h", "#define PITCH 33\n")
     text = GOOD.replace("[33]", "[PITCH]")

@@ -1,11 +1,16 @@
-"""Every format on the same two hand-made findings, and SARIF against the parts of its schema that are used."""
+"""Every format on the same two hand-made findings; SARIF against its schema and, more strictly, the parts in use.
+
+`pydantic_sarif` is generated from the OASIS file sarif-schema-2.1.0.json, and allows no properties that are not in it.
+"""
 
 from __future__ import annotations
 
 import json
 
 import jsonschema
+import pydantic
 import pytest
+from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as SarifLog
 
 from bankcheck.lint.findings import AccessRow, FileResult, Finding, Label, Place, Summary, with_fingerprints
 from bankcheck.report import lint_github, lint_json, lint_sarif, lint_text
@@ -65,6 +70,7 @@ def test_sarif(golden) -> None:
     text = lint_sarif.render(RESULTS)
     golden("lint/formats.sarif", text + "\n")
     jsonschema.validate(json.loads(text), SCHEMA)
+    SarifLog.model_validate_json(text)
 
 
 def test_sarif_paths_are_relative_and_fingerprints_differ() -> None:
@@ -82,10 +88,14 @@ def test_the_schema_check_can_fail() -> None:
     data["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] = 0
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(data, SCHEMA)
+    with pytest.raises(pydantic.ValidationError):
+        SarifLog.model_validate(data)
     data = json.loads(lint_sarif.render(RESULTS))
     data["runs"][0]["results"][0]["unheardOf"] = 1
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(data, SCHEMA)
+    with pytest.raises(pydantic.ValidationError):
+        SarifLog.model_validate(data)
 
 
 def test_fingerprints_survive_edits_elsewhere_and_tell_twins_apart() -> None:

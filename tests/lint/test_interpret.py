@@ -29,10 +29,22 @@ T32 = "__shared__ float t[32][32];"
         ("__shared__ float s[64]; if (threadIdx.x % 2 == 0) s[threadIdx.x * 2] = 0;", 1 + 1),
         ("__shared__ float s[64]; s[threadIdx.x < 16 ? threadIdx.x : 16 + threadIdx.x] = 0;", 1 + 1),
         ("__shared__ float s[64]; unsigned i = threadIdx.x; do { i += 1; } while (0); s[i] = 0;", 1),
-        ("__shared__ int s[64]; atomicAdd(&s[threadIdx.x / 2], 1);", 2),
+        ("__shared__ int s[64]; atomicAdd(&s[threadIdx.x / 2], n);", 2),
+        ("__shared__ int s[64]; atomicAdd(&s[threadIdx.x / 2], 1);", 1),
+        ("__shared__ int s[64]; atomicAdd(&s[threadIdx.x * 2], 1);", 2),
+        ("__shared__ int s[64]; n = atomicAdd(&s[threadIdx.x / 2], 1);", 2),
+        ("__shared__ int s[64]; n = atomicAdd(&s[blockIdx.x % 64], n);", 1),
+        ("__shared__ int s[64]; atomicMax(&s[3], n);", 1),
+        ("__shared__ int s[64]; n = atomicMax(&s[3], n);", 32),
+        ("__shared__ int s[64]; atomicExch(&s[3], n);", 32),
+        ("__shared__ int s[64]; atomicAdd(&s[((const int*)g)[0]], n);", 32),
         ("__shared__ int s[64]; atomicCAS(&s[threadIdx.x], 0, 1);", 2),
         ("__shared__ double s[64]; s[threadIdx.x] = 0;", 2),
         ("__shared__ char s[64]; s[threadIdx.x] = 0;", 1),
+        ("__shared__ float s[256]; auto i = threadIdx.x; s[4 * i] = 0;", 4),
+        ("__shared__ float s[256]; const auto i = threadIdx.x * 8; auto p = s + 1; p[i] = 0;", 8),
+        ("__shared__ float s[256]; auto* p = s; for (auto i = threadIdx.x; i < 64; i += 32) p[2 * i] = 0;", 2),
+        ("__shared__ float2 s[256]; auto p = &s[threadIdx.x]; p->x = 0;", 2),
         ("enum { P = 8 }; __shared__ float s[1024]; s[threadIdx.x * P] = 0;", 8),
         ("typedef float real; __shared__ real s[1024]; s[threadIdx.x * 4] = 0;", 4),
         ("struct V { float a, b, c, d; }; __shared__ V s[32]; s[threadIdx.x].c = 0;", 4),
@@ -167,13 +179,21 @@ def test_unknown_is_said_and_never_clean(body: str, why: str) -> None:
 
 
 def test_an_access_in_code_that_is_not_followed_is_listed() -> None:
-    result = lint(kernel("__shared__ float s[64]; auto f = [&](int i) { s[i * 2] = 0; }; f(threadIdx.x);"))
+    result = lint(kernel("__shared__ float s[64]; for_each([&](int i) { s[i * 2] = 0; });"))
     assert result.summary.unknown == 1
 
 
 def test_unknown_bins_that_are_whole_rows_of_banks_are_clean() -> None:
     body = "__shared__ int h[64 * 32]; int bin = ((const int*)g)[threadIdx.x]; h[bin * 32 + threadIdx.x] = 1;"
     assert counts(body) == [("h[bin * 32 + threadIdx.x]", 1)]
+
+
+@pytest.mark.parametrize("column", ["threadIdx.x / 32 ? lane / 2 : lane", "threadIdx.x / 32 ? lane : lane / 2"])
+def test_lanes_of_one_bank_are_not_hidden_by_another_warp(column: str) -> None:
+    body = (
+        f"int lane = threadIdx.x % 32; __shared__ int h[2048]; h[((const int*)g)[threadIdx.x] * 32 + ({column})] = 1;"
+    )
+    assert [count for _, count in counts(body, block="64")] == [None]
 
 
 def test_a_value_that_is_the_same_for_all_lanes_may_stay_unknown() -> None:
@@ -289,3 +309,121 @@ def test_after_a_loop_of_open_length_its_variables_are_open(loop: str) -> None:
     assert counts(f"{body} s[(d * 32 + 1) % 1024] = 1;")[-1][1] in (None, 1)
     if "threadIdx.x;" in loop or "break" in loop:
         assert counts(f"{body} s[(d * 32 + 1) % 1024] = 1;")[-1][1] is None
+
+
+def test_the_unknown_size_of_a_type_is_not_zero() -> None:
+    text = """
+        template <class T> __global__ void k(T* o) {
+          __shared__ float s[1024];
+          for (int i = 0; i < sizeof(T) / 4; i++) s[threadIdx.x * 2 + i] = 0;
+          if (sizeof(T) == 8) s[threadIdx.x * 4] = 0;
+        }
+        """
+    assert [(row.place.line, row.wavefronts) for row in lint(text).rows] == [(4, 2), (5, 4)]
+
+
+@pytest.mark.parametrize("guard", ["if (blockDim.x <= 256) return;", "if (threadIdx.x < 256) return;"])
+def test_code_that_only_an_assumed_block_does_not_reach_is_not_passed_over(guard: str) -> None:
+    text = "__global__ void k() {\n__shared__ float s[2048];\n" + guard + "\ns[threadIdx.x * 2] = 0;\n}\n"
+    (row,) = lint(text).rows
+    assert row.place.line == 4 and row.wavefronts is None and "assumed block" in row.reason
+    known = "// bankcheck: block=256\n" + text
+    assert lint(known).rows == ()
+    assert [row.wavefronts for row in lint(known.replace("256\n", "512\n", 1)).rows] == [2]
+    never = text.replace("blockDim.x <= 256", "sizeof(int) == 4").replace("threadIdx.x < 256", "true")
+    assert lint(never).rows == ()
+
+
+def test_a_type_parameter_of_which_nothing_is_known_is_tried_in_four_sizes() -> None:
+    head = "// bankcheck: block=32\ntemplate <class T, class Op> __global__ void k(T* g) {\n__shared__ T s[2048];\n"
+    rows = lint(head + "s[threadIdx.x] = g[0];\n}\n").rows
+    assert [(dict(row.bind)["sizeof(T)"], row.wavefronts, row.ideal) for row in rows] == [
+        (4, 1, 1),
+        (1, 1, 1),
+        (2, 1, 1),
+        (8, 2, 2),
+    ]
+    assert all(row.basis == "assumed" and "1, 2, 4 or 8 bytes" in row.assumptions[0] for row in rows)
+    result = lint(head + "s[threadIdx.x * 2] = g[0];\n}\n")
+    assert (result.summary.total, result.summary.conflicting) == (1, 1)
+    (finding,) = result.findings
+    assert finding.code == "BC102" and "instead of 2, at sizeof(T) = 8" in finding.message
+    known = (
+        head.replace("block=32", "block=32")
+        + "s[threadIdx.x * 2] = g[0];\n}\ntemplate __global__ void k<char, int>(char*);\n"
+    )
+    assert [row.wavefronts for row in lint(known).rows] == [1]
+
+
+def test_an_atomic_on_a_type_of_which_only_the_size_is_known_has_no_count() -> None:
+    text = "template <class T> __global__ void k(T v) { __shared__ T s[64]; atomicAdd(&s[threadIdx.x % 8], v); }"
+    assert {row.wavefronts for row in lint(text).rows} == {None}
+
+
+def test_an_assumed_block_that_does_not_fit_the_array_gives_no_count() -> None:
+    body = "__shared__ float t[64][16]; t[threadIdx.x * 4 + threadIdx.y / 4][threadIdx.y % 4] = 0;"
+    text = "__global__ void k() { " + body + " }\n"
+    (row,) = lint(text).rows
+    assert row.wavefronts is None and "past the end" in row.reason
+    assert [row.wavefronts for row in lint("// bankcheck: block=16,16\n" + text).rows] == [16]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected", "assumption"),
+    [
+        ("for (int r = f(n); r < n; ++r) s[threadIdx.x * 4] = 0;", 4, "a condition on what the loop changes"),
+        ("const int t = threadIdx.x; while (more()) { use(t); s[t * 2] = 0; }", 2, ""),
+        ("int t = threadIdx.x; while (more()) { use(t); s[t * 2] = 0; }", None, ""),
+        ("constexpr int step = f(); for (int j = 0; j < n; j += step) s[j + threadIdx.x] = 0;", 1, ""),
+        ("int step = f(); for (int j = 0; j < n; j += step) s[j + threadIdx.x] = 0;", None, ""),
+        ("s[threadIdx.x / WARP_SIZE * 32] = 0; s[threadIdx.x % lib::kWarpSize * 2] = 0;", 2, "'WARP_SIZE' is 32"),
+        ("s[threadIdx.x % SIZE * 2] = 0;", None, ""),
+    ],
+)
+def test_what_is_not_told_by_the_file(body: str, expected: int | None, assumption: str) -> None:
+    row = rows("__shared__ float s[1024]; " + body)[-1]
+    assert row.wavefronts == expected
+    assert assumption in " ".join(row.assumptions)
+
+
+def test_wmma_says_why_it_has_no_count() -> None:
+    row = rows("__shared__ half s[256]; nvcuda::wmma::load_matrix_sync(a, s, 16);")[-1]
+    assert row.wavefronts is None and "does not specify which lane" in row.reason
+
+
+HOST_TEMPLATES = """
+    template <int B, typename T = float> __global__ void k(T* o, int n) {
+      __shared__ T s[4096];
+      s[threadIdx.x * B] = 0;
+    }
+    template <int B> void launch(float* o) { constexpr int threads = 16 * B; k<B><<<1, threads>>>(o, 2 * B); }
+    template <int B, typename T = double> void typed(T* o) { dim3 b(32, 2); k<B / 2, T><<<1, b>>>(o, 1); }
+    template <int W> void outer(float* o) { launch<W * 2>(o); typed<W>(nullptr); }
+    """
+
+
+def instances(text: str) -> list[tuple[tuple[int, ...], dict[str, int], int, int | None]]:
+    """(block, bind, bytes per lane, wavefronts) of every row."""
+    found = lint(HOST_TEMPLATES + text).rows
+    return [(row.block, dict(row.bind), row.bytes_per_lane, row.wavefronts) for row in found]
+
+
+def test_template_arguments_come_through_host_templates() -> None:
+    host = "void host(float* o, int n) { if (n) launch<2>(o); else outer<4>(o); constexpr int Q = 32; launch<Q>(o); }"
+    assert sorted(instances(host), key=str) == [
+        ((128, 1, 1), {"B": 8, "n": 16}, 4, 8),
+        ((32, 1, 1), {"B": 2, "n": 4}, 4, 2),
+        ((32, 2, 1), {"B": 2, "n": 1}, 8, 4),
+        ((512, 1, 1), {"B": 32, "n": 64}, 4, 32),
+    ]
+
+
+def test_an_explicit_instantiation_of_a_host_template_counts_as_its_call() -> None:
+    found = instances("template void launch<4>(float*);")
+    assert ((64, 1, 1), {"B": 4, "n": 8}, 4, 4) in found
+
+
+def test_host_templates_that_call_each_other_end() -> None:
+    ring = "template <int N> void a(float* o) { b<N + 1>(o); k<N><<<1, 64>>>(o, 0); }\n"
+    ring += "template <int N> void b(float* o) { a<N + 1>(o); a<N + 2>(o); }\nvoid host() { a<1>(nullptr); }"
+    assert any(bind.get("B") == 1 and block == (64, 1, 1) for block, bind, _, _ in instances(ring))

@@ -63,6 +63,14 @@ def test_barriers_in_uniform_branches_and_after_returns_are_fine() -> None:
     assert codes(kernel("__shared__ float t[64]; if (threadIdx.x > 40) __syncthreads();", "64")) == ["BC401@3"]
 
 
+def test_a_barrier_in_each_branch_is_not_said_to_hang() -> None:
+    body = "__shared__ float t[64]; if (threadIdx.x < 16) {\n__syncthreads();\n} else {\n__syncthreads();\n}"
+    found = lint(kernel(body, "64")).findings
+    assert [(f.code, f.place.line) for f in found] == [("BC401", 4), ("BC401", 6)]
+    assert "16 of 64" in found[0].message and "the others wait at the one in line 6" in found[0].message
+    assert "48 of 64" in found[1].message and "line 4" in found[1].message
+
+
 def test_races_need_two_threads_and_no_barrier() -> None:
     head = "__shared__ float t[64]; int i = threadIdx.x;\nt[i] = g[i];\n"
     assert codes(kernel(head + "o[i] = t[i];", "64")) == []
@@ -78,3 +86,72 @@ def test_a_barrier_in_a_loop_that_cannot_be_unrolled_still_counts() -> None:
     loop = "for (int j = 0; j < n; ++j) { t[b * 1024 + i] = g[j]; b ^= 1; __syncthreads(); }\n"
     assert codes(kernel(head + loop + "o[i] = t[63 - i];", "64")) == []
     assert codes(kernel(head + "if (i < 32) { " + loop + "}", "64")) == ["BC401@5"]
+
+
+def test_contention_that_the_compiler_removes_is_a_note() -> None:
+    found = lint(kernel("__shared__ int c;\natomicAdd(&c, 1);")).findings
+    assert [(f.code, f.severity, f.wavefronts) for f in found] == [("BC105", "note", 1)]
+
+
+def test_contention_is_not_claimed_where_one_lane_may_be_chosen() -> None:
+    one = "__shared__ int c;\nif (chosen) n = atomicMax(&c, 1);"
+    assert codes(kernel(one), EVERYTHING) == ["BC901@4"]
+    assert codes(kernel("__shared__ int c;\nn = atomicMax(&c, 1);")) == ["BC105@4"]
+    leader = "__shared__ int c;\nif (g[0] > 1) if (threadIdx.x == 0) n = atomicMax(&c, 1);"
+    assert lint(kernel(leader)).summary.clean == 1
+
+
+AROUND = """
+    __shared__ float t[{}];
+    int i = threadIdx.x;
+    float a = 0;
+    for (int k = 0; k < n; {}) {{
+      {}
+    }}
+    o[i] = a;
+    """
+
+
+def around(body: str, size: str = "64", step: str = "++k", block: str = "64") -> list[str]:
+    return codes(kernel(AROUND.format(size, step, body), block))
+
+
+def test_races_from_one_iteration_to_the_next() -> None:
+    tile = "t[i] = g[k + i];\n__syncthreads();\nfor (int j = 0; j < 64; ++j) a += t[j];"
+    assert around(tile) == ["BC402@7"]
+    assert around(tile, step="k += 64") == ["BC402@7"]
+    assert around(tile + "\n__syncthreads();") == []
+    assert around("a += t[63 - i];\n__syncthreads();\nt[i] = a;") == ["BC402@7"]
+    assert around("a += t[i];\n__syncthreads();\nt[i] = a;") == []
+    assert around("if (n < 9) { " + tile + " }") == []  # the loop and the branch may exclude each other
+    assert around("if (g) { " + tile + " }") == []
+
+
+def test_two_buffers_in_turn_need_one_barrier() -> None:
+    turn = "t[k & 1][i] = g[k];\n__syncthreads();\na += t[k & 1][63 - i];"
+    assert around(turn, "2][64") == []
+    assert around(turn.replace("& 1", "& 0"), "2][64") == ["BC402@7"]
+
+
+def test_a_warp_that_waits_for_itself_around_the_loop_is_no_race() -> None:
+    body = "t[i] = g[k];\n__syncwarp();\na += t[i ^ 1];"
+    assert around(body, block="32") == ["BC402@7"]
+    assert around(body + "\n__syncwarp();", block="32") == []
+    assert around(body.replace("^ 1", "^ 32") + "\n__syncwarp();") == ["BC402@7", "BC402@9"]
+
+
+def test_code_that_is_not_followed_may_be_a_barrier() -> None:
+    head = "__shared__ float t[64]; int i = threadIdx.x;\nt[i] = g[i];\n"
+    assert codes(kernel(head + "all_wait();\no[i] = t[63 - i];", "64")) == []
+    assert codes(kernel(head + 'asm volatile("bar.sync 0;");\no[i] = t[63 - i];', "64")) == []
+    assert codes(kernel(head + 'asm volatile("mov.u32 %0, 1;" : "=r"(i));\no[0] = t[63 - threadIdx.x];', "64")) == [
+        "BC402@6"
+    ]
+    tile = "t[i] = g[k + i];\nall_wait();\nfor (int j = 0; j < 64; ++j) a += t[j];\nall_wait();"
+    assert around(tile) == []
+
+
+def test_a_condition_that_all_threads_share_holds_for_both_accesses() -> None:
+    head = "__shared__ float t[64]; int i = threadIdx.x;\n"
+    assert codes(kernel(head + "if (n > 4) { t[i] = g[i]; o[i] = t[63 - i]; }", "64")) == ["BC402@4"]
+    assert codes(kernel(head + "if (n > 4) t[i] = g[i];\nif (n < 3) o[i] = t[63 - i];", "64")) == []

@@ -1,9 +1,10 @@
 // bankcheck: block=256
-__global__ void count(const int* in, int* out) {
-  __shared__ int total[32];
-  if (threadIdx.x < 32) total[threadIdx.x] = 0;
+__global__ void total(const int* in, int* out) {
+  __shared__ int sum[8];
+  if (threadIdx.x < 8) sum[threadIdx.x] = 0;
   __syncthreads();
-  if (in[threadIdx.x] > 0) atomicAdd(&total[threadIdx.x % 32], 1);  // a counter for each lane
+  int part = __reduce_add_sync(~0u, in[threadIdx.x]);  // within the warp first
+  if (threadIdx.x % 32 == 0) atomicAdd(&sum[threadIdx.x / 32], part);
   __syncthreads();
-  if (threadIdx.x < 32) out[threadIdx.x] = total[threadIdx.x];
+  if (threadIdx.x < 8) out[threadIdx.x] = sum[threadIdx.x];
 }

@@ -1,0 +1,157 @@
+"""Headers: constants, types and device functions that a file uses are read; nothing outside the given folders is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bankcheck.lint.config import Config, load_config
+from bankcheck.lint.findings import FileResult
+from bankcheck.lint.run import Input, check_one
+
+TILE = """
+#pragma once
+#include "more.cuh"  // found beside this header
+constexpr int PITCH = 32;
+namespace lib { namespace detail {
+template <int N> struct Tile { float d[N][N + PAD]; __device__ float& at(int i, int j) { return d[i][j]; } };
+__device__ inline void put(float* p, int i) { p[i * PITCH] = 0; }
+} }
+template <typename T> __device__ T get(T* p, int i) {
+  return p[i * PITCH];
+}
+__device__ float sum(float v) {
+  __shared__ float part[64];
+  __shared__ float other[64];
+  part[threadIdx.x * 2] = v;
+  __syncthreads();
+  return part[0] + other[threadIdx.x];
+}
+enum { WAYS = 4 };
+__global__ void kernel_of_the_header(float* o) { __shared__ float s[1024]; s[threadIdx.x * 32] = 1; }
+int broken( {
+"""
+MORE = "#define PAD 0\n#define COLS 16\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "project"
+    (root / "util").mkdir(parents=True)
+    (root / "util" / "tile.cuh").write_text(TILE)
+    (root / "util" / "more.cuh").write_text(MORE)
+    monkeypatch.chdir(root)
+    return root
+
+
+def check(
+    project: Path, body: str, before: str = '#include "util/tile.cuh"', config: Config | None = None
+) -> FileResult:
+    text = (
+        f"{before}\n// bankcheck: block=32\n__global__ void k(float* o) {{\n  __shared__ float s[1024];\n  {body}\n}}\n"
+    )
+    (project / "k.cu").write_text(text)
+    result = check_one(Input("k.cu"), config or Config(root=project), ())
+    assert not result.failure
+    return result
+
+
+@pytest.mark.parametrize(
+    ("body", "wavefronts"),
+    [
+        ("s[threadIdx.x * PITCH] = 1;", [32]),
+        ("s[threadIdx.x * COLS] = 1;", [16]),
+        ("s[threadIdx.x * WAYS] = 1;", [4]),
+        ("__shared__ lib::detail::Tile<32> t; t.at(threadIdx.x, 0) = 1;", [32]),
+        ("__shared__ lib::detail::Tile<33> t; t.at(threadIdx.x, 0) = 1;", [1]),
+        ("lib::detail::put(s, threadIdx.x);", [32]),
+        ("o[0] = get(s, threadIdx.x);", [32]),
+        ("o[1] = sum(o[2]);", [2, 1, 1]),
+        ("s[threadIdx.x * NOWHERE] = 1;", [None]),
+    ],
+)
+def test_what_headers_declare_is_known(project: Path, body: str, wavefronts: list[int | None]) -> None:
+    result = check(project, body)
+    assert [row.wavefronts for row in result.rows] == wavefronts
+    assert {row.kernel for row in result.rows} == {"k"}
+    assert {row.place.line for row in result.rows} == {5}
+
+
+def test_two_arrays_of_one_header_stay_two(project: Path) -> None:
+    """`part` is written and `other` is read: no race, although both are declared behind one line of this file."""
+    body = "o[1] = sum(o[2]);"
+    (project / "util" / "tile.cuh").write_text(TILE.replace("__syncthreads();", "").replace("part[0] +", ""))
+    assert [finding.code for finding in check(project, body).findings] == ["BC101"]
+
+
+def test_a_finding_in_a_header_function_stands_at_its_call_and_can_be_suppressed_there(project: Path) -> None:
+    body = "lib::detail::put(s, threadIdx.x);"
+    (finding,) = check(project, body).findings
+    assert (finding.place.line, finding.source_line.strip()) == (5, body)
+    (finding,) = check(project, body + "  // bankcheck: ignore[BC101] once").findings
+    assert finding.suppressed == "once"
+
+
+def test_include_folders_come_from_the_option_and_the_configuration(project: Path, bankcheck) -> None:
+    before = "#include <tile.cuh>"
+    assert [row.wavefronts for row in check(project, "s[threadIdx.x * PITCH] = 1;", before).rows] == [None]
+    config = project / "bankcheck.toml"
+    config.write_text('include = ["util"]\n')
+    rows = check(project, "s[threadIdx.x * PITCH] = 1;", before, load_config(config)).rows
+    assert [row.wavefronts for row in rows] == [32]
+    config.unlink()
+    done = bankcheck("lint", "--include", "util", "k.cu")
+    assert done.code == 1 and "32-way" in done.out
+    assert bankcheck("lint", "--include", "nowhere", "k.cu").code == 2
+
+
+@pytest.mark.parametrize("name", ["../secret.cuh", "{root}/../secret.cuh", "link.cuh", "util/../../secret.cuh"])
+def test_nothing_outside_the_project_is_read(project: Path, name: str) -> None:
+    secret = project.parent / "secret.cuh"
+    secret.write_text("constexpr int PITCH = 32;\n")
+    (project / "link.cuh").symlink_to(secret)
+    rows = check(project, "s[threadIdx.x * PITCH] = 1;", f'#include "{name.format(root=project)}"').rows
+    assert [row.wavefronts for row in rows] == [None]
+
+
+def test_headers_that_include_each_other_or_themselves_end(project: Path) -> None:
+    (project / "a.cuh").write_text('#include "b.cuh"\n#include "a.cuh"\nconstexpr int A = 2;\n')
+    (project / "b.cuh").write_text('#include "a.cuh"\nconstexpr int B = 2 * 2;\n')
+    rows = check(project, "s[threadIdx.x * A] = 1; s[threadIdx.x * B] = 1;", '#include "a.cuh"').rows
+    assert [row.wavefronts for row in rows] == [2, 4]
+
+
+def test_a_long_chain_of_headers_is_cut_and_its_names_stay_unknown(project: Path) -> None:
+    for number in range(200):
+        text = f'#include "h{number + 1}.cuh"\nconstexpr int H{number} = 2;\n'
+        (project / f"h{number}.cuh").write_text(text)
+    rows = check(project, "s[threadIdx.x * H0] = 1; s[threadIdx.x * H150] = 1;", '#include "h0.cuh"').rows
+    assert [row.wavefronts for row in rows] == [2, None]
+
+
+def test_a_header_that_is_no_text_or_far_too_large_is_left_out(project: Path) -> None:
+    (project / "noise.cuh").write_bytes(bytes(range(256)) * 40)
+    (project / "large.cuh").write_text("constexpr int L = 2;\n" + " " * (2 << 20))
+    before = '#include "noise.cuh"\n#include "large.cuh"'
+    rows = check(project, "s[threadIdx.x * 2] = 1; s[threadIdx.x * L] = 1;", before).rows
+    assert [row.wavefronts for row in rows] == [2, None]
+
+
+def test_a_name_of_the_file_is_not_taken_from_a_header(project: Path) -> None:
+    before = '#include "util/tile.cuh"\ntemplate <int PITCH> __device__ int at(int i) { return PITCH * i; }'
+    rows = check(project, "const int COUNT = 2; s[at<COUNT>(threadIdx.x)] = 1;", before).rows
+    assert [row.wavefronts for row in rows] == [2]
+
+
+def test_code_included_inside_a_kernel_is_reported_as_not_read(project: Path) -> None:
+    (project / "body.inc").write_text("s[threadIdx.x * 2] = 1;\n")
+    result = check(project, 's[threadIdx.x] = 1;\n#include "body.inc"\n')
+    assert [(f.code, f.place.line) for f in result.findings] == [("BC902", 6)]
+
+
+def test_a_file_whose_shared_memory_is_all_in_a_header_is_checked(project: Path) -> None:
+    text = '#include "util/tile.cuh"\n// bankcheck: block=32\n__global__ void k(float* o) { o[0] = sum(o[1]); }\n'
+    (project / "k.cu").write_text(text)
+    result = check_one(Input("k.cu"), Config(root=project), ())
+    assert [row.wavefronts for row in result.rows] == [2, 1, 1]

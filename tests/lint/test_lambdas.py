@@ -1,0 +1,73 @@
+"""Lambdas: executed where their own function calls them, listed where they get out of sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests import oracle
+from tests.lint.helpers import lint
+
+KERNEL = """
+    template <typename F> __device__ void each(F f) { f(3); }
+    // bankcheck: block=32
+    __global__ void k(float* o, int n) {
+      __shared__ float s[4096];
+      BODY
+    }
+    """
+
+
+def found(body: str) -> list[tuple[str, int | None]]:
+    """(operation, wavefronts) of every access."""
+    return [(row.op, row.wavefronts) for row in lint(KERNEL.replace("BODY", body)).rows]
+
+
+@pytest.mark.parametrize(
+    ("body", "address"),
+    [
+        ("auto f = [&](int i) { s[i * 2] = 0; }; f(threadIdx.x);", lambda t: 8 * t),
+        ("auto f = [](int i) { return i * 4; }; s[f(threadIdx.x)] = 0;", lambda t: 16 * t),
+        ("int p = 2; auto f = [=](int i) { return i * p; }; p = 8; s[f(threadIdx.x)] = 0;", lambda t: 8 * t),
+        ("int p = 2; auto f = [p](int i) { return i * p; }; p = 8; s[f(threadIdx.x)] = 0;", lambda t: 8 * t),
+        ("int p = 2; auto f = [&](int i) { return i * p; }; p = 8; s[f(threadIdx.x)] = 0;", lambda t: 32 * t),
+        ("int p = 2; auto f = [&, p](int i) { return i * p; }; p = 8; s[f(threadIdx.x)] = 0;", lambda t: 8 * t),
+        ("int p = 2; auto f = [=, &p](int i) { return i * p; }; p = 8; s[f(threadIdx.x)] = 0;", lambda t: 32 * t),
+        ("int p = 2; auto f = [q = p * 2](int i) { return i * q; }; s[f(threadIdx.x)] = 0;", lambda t: 16 * t),
+        ("int p = 1; auto f = [&] { p *= 2; }; f(); f(); s[p * threadIdx.x] = 0;", lambda t: 16 * t),
+        ("int p = 1; auto f = [p]() mutable { p *= 2; }; f(); s[p * threadIdx.x] = 0;", lambda t: 4 * t),
+        ("int p = 1; auto f = [&](int i) { if (i < 16) { p = 2; return; } p = 32; }; f(threadIdx.x);"
+         " s[p * threadIdx.x] = 0;", lambda t: 8 * t if t < 16 else 128 * t),
+        ("int2 v; v.x = 2; auto f = [=] { return v.x; }; v.x = 8; s[f() * threadIdx.x] = 0;", lambda t: 8 * t),
+        ("int2 v; v.x = 2; auto f = [&] { return v.x; }; v.x = 8; s[f() * threadIdx.x] = 0;", lambda t: 32 * t),
+        ("auto f = [&](int i) -> float& { return s[i * 2]; }; f(threadIdx.x) = 0;", lambda t: 8 * t),
+        ("auto f = [&](float* q, int i) { q[i] = 0; }; f(s + 32, threadIdx.x * 16);", lambda t: 64 * t + 128),
+        ("[&] { s[threadIdx.x * 4] = 1; }();", lambda t: 16 * t),
+        ("int j = 0; auto f = [&] { j += 32; }; for (int i = 0; i < n; ++i) { s[j + threadIdx.x * 2] = 0; f(); }",
+         lambda t: 8 * t),
+    ],
+)  # fmt: skip
+def test_a_lambda_is_executed(body: str, address: Callable[[int], int]) -> None:
+    assert found(body) == [("store", oracle.store([address(lane) for lane in range(32)], 4))]
+
+
+def test_what_a_lambda_changes_in_a_loop_is_followed() -> None:
+    body = "int j = 1; auto f = [&] { j *= 2; }; for (int i = 0; i < 4; ++i) { s[j * threadIdx.x] = 0; f(); }"
+    assert [wavefronts for _, wavefronts in found(body)] == [1, 2, 4, 8]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "float* q = s + 1; each([&](int i) { q[i * threadIdx.x] = 0; });",
+        "float* q = s + 1; each([=](int i) { q[i * threadIdx.x] = 0; });",
+        "float* q = s + 1; auto f = [=](int i) { q[i * threadIdx.x] = 0; }; each(f);",
+        "float* q = s + 1; unknown([=](int i) { q[i * threadIdx.x] = 0; });",
+        "auto f = [&](int i) { s[i] = 0; }; unknown(f);",
+        "int p = 1; auto f = [&] { return p; }; { int p = 8; s[f() * threadIdx.x] = p; }",
+    ],
+)
+def test_a_lambda_out_of_sight_is_listed(body: str) -> None:
+    rows = found(body)
+    assert rows and all(wavefronts is None for _, wavefronts in rows)

@@ -1,0 +1,39 @@
+"""Conflicts that are gone if the compiler merges neighbouring accesses say that they assume it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lint.helpers import kernel, lint
+
+
+def assumed(body: str) -> list[tuple[int | None, bool]]:
+    """(wavefronts, whether merging is mentioned) of every conflict."""
+    found = [f for f in lint(kernel(body)).findings if f.code == "BC101"]
+    for finding in found:
+        assert (finding.basis == "assumed") == bool(finding.assumptions)
+    return [(f.wavefronts, any("may merge" in text for text in f.assumptions)) for f in found]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("__shared__ float s[512]; for (int i = 0; i < 4; i++) s[4 * threadIdx.x + i] = g[i];", [(4, True)]),
+        ("__shared__ float s[512]; int x = 2 * threadIdx.x; s[x] = 0; s[x + 1] = 0;", [(2, True), (2, True)]),
+        ("__shared__ float s[512]; float* p = s + 8 * threadIdx.x; while (n--) *p++ = 0;", [(8, False)]),
+        ("__shared__ float s[32][33]; for (int i = 0; i < 4; i++) s[threadIdx.x / 8][threadIdx.x % 8 * 8 + i] = 0;",
+         [(2, False)]),
+        ("__shared__ float s[512]; for (int i = 0; i < 4; i++) s[4 * threadIdx.x + 5 * i] = 0;", [(4, False)]),
+        ("__shared__ volatile float s[512]; for (int i = 0; i < 4; i++) s[4 * threadIdx.x + i] = 0;", [(4, False)]),
+        ("__shared__ float4 s[64]; for (int i = 0; i < 2; i++) s[2 * threadIdx.x + i] = make_float4(0, 0, 0, 0);",
+         [(8, False)]),
+    ],
+)  # fmt: skip
+def test_which_conflicts_may_be_merged_away(body: str, expected: list[tuple[int, bool]]) -> None:
+    assert assumed(body) == expected
+
+
+def test_the_assumption_gives_the_count_of_the_merged_access() -> None:
+    body = "__shared__ float s[512]; for (int i = 0; i < 8; i++) n += s[8 * threadIdx.x + i];"
+    (finding,) = lint(kernel(body)).findings
+    assert finding.wavefronts == 8 and "one of 16 bytes, which takes 8 wavefronts (ideal 4)" in finding.assumptions[0]
