@@ -195,7 +195,7 @@ def claims_are_what_the_oracle_counts(one: Solved) -> None:
 
 def none_of_a_sample_is_better(one: Solved, sample: random.Random) -> None:
     tile, accesses = one.choice.grid.tile, one.choice.problem.accesses
-    for _ in range(25):
+    for _ in range(12):
         layout = anything(sample, tile, bool(one.choice.grid.struct))
         if one_to_one(layout, tile) and keeps_aligned(layout, tile, accesses):
             total = sum(w - i for w, i in (counted(layout, tile, access) for access in accesses))

@@ -90,13 +90,13 @@ OTHERS = [(4, 12), (3, 10), (5, 8), (7, 6), (8, 9), (1, 24), (12, 4)]
 
 
 @given(problems((4, 8, 16, 16), POWERS))
-@settings(max_examples=8)
+@settings(max_examples=5)
 def test_powers_of_two(problem: tuple[Tile, list[Access]]) -> None:
     agrees(*problem)
 
 
 @given(problems((4, 8, 16, 16), OTHERS))
-@settings(max_examples=8)
+@settings(max_examples=5)
 def test_other_sizes(problem: tuple[Tile, list[Access]]) -> None:
     agrees(*problem)
 
@@ -151,7 +151,7 @@ def misaligned_rows(draw: st.DrawFn) -> Problem:
 
 
 @given(misaligned_rows(), st.sampled_from([1, 1, 8, 16]), st.data())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_no_layout_tears_what_is_accessed_or_kept_together(problem: Problem, keep: int, data: st.DataObject) -> None:
     tile, (access,) = problem.tile, problem.accesses
     space, unit = space_of(problem, Limits(keep_bytes=keep)), tile.element_bytes
