@@ -63,6 +63,7 @@ def test_a_newcomer_reads_why_it_takes_32_passes_and_what_padding_changes(access
     page = open_page(access_page)
     story = page.locator(".headline")
     assert "32 passes instead of 1." in story.inner_text()
+    assert "Shared memory is dealt out to 32 banks, one 4-byte word after the other." in story.inner_text()
     assert "Lanes 0–31 all want different words of bank 0" in story.inner_text()
     assert "A bank hands out one word per pass" in story.inner_text()
     assert "exactly one round of the 32 banks, so every lane comes back to the same bank" in story.inner_text()
@@ -162,6 +163,7 @@ def test_a_lane_says_what_it_wants_and_whom_it_waits_for(access_page: Path, open
         "Lane 5 wants bytes 640–643: word 160, bank 0. It waits for lanes 0–4. Lanes 6–31 wait for it. "
         "It is served in pass 6."
     )
+    assert text.bounding_box()["y"] + text.bounding_box()["height"] <= 900, "it is in sight, far above the grid's end"
     page.locator(".access-grid .side").nth(31).hover()
     assert text.inner_text().endswith("It waits for lanes 0–30. It is served in pass 32.")
     _press(page, "1", PADDING)
