@@ -296,7 +296,7 @@ def test_pages_are_accessible_and_fit(
         page = open_page(path, width=width, color_scheme=scheme, bypass_csp=True)
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
         if path == access_page:
-            _press(page, "Step")
+            _press(_without_the_tile(page), "Step")  # the matrix page has one too
         page.evaluate(FEW_ROWS)
         results = Axe().run(page)
         assert results.violations_count == 0, results.generate_report()

@@ -37,7 +37,7 @@ ACCESSES = {
     "cas": "--op cas --dtype int 's[2*tx]'",
     "some lanes": "'s[3*tx]' --where 'tx < 11'",
     "partial warp": "--block 7,7 'tile[ty][tx]'",
-    "upper bound": "'t[tx*k*k][j+m]'",
+    "upper bound": "'t[tx*k*k][j]'",
     "sampled": "'s[(tx+j)%n]'",
     "faults": "'*(float4*)&s[4*tx+j]'",
     "no number": "--op atomic 'hist[tx]'",
