@@ -128,7 +128,7 @@ def analyze(expression: str, **options: Any) -> Analysis:
 
 def analyze_access(access: Access, effort: Effort | None = None) -> Analysis:
     """Analyse an access that has been read already; `effort` bounds the work of a proof."""
-    unknown = next(expr.unknowns_of(access.offset_bytes, access.where), None)
+    unknown = expr.unknown_in(access.offset_bytes, access.where)
     if unknown is not None:
         case = Case("", None, True, f"not analysed: {unknown.reason}", {})
         return Analysis(access, (case,), "not analysed", (), "", tuple(access.free_symbols))

@@ -14,7 +14,7 @@ through operations, and an inactive lane or the branch of a ternary that is not 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,6 +95,13 @@ class Op:
     args: tuple[Node, ...]
     ctype: CInt
     span: Span = NO_SPAN
+    symbols: Mapping[str, Symbol] = field(init=False, compare=False, repr=False)
+    """What `symbols_of` says, kept because it is asked again and again while the tree grows."""
+    unknown: Unknown | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "symbols", symbols_of(*self.args))
+        object.__setattr__(self, "unknown", unknown_in(*self.args))
 
 
 Node = Const | Symbol | Unknown | Op
@@ -214,44 +221,91 @@ _PLAIN: dict[str, Callable[..., int]] = {
     "clz": lambda x: 32 - x.bit_length(),
 }  # fmt: skip
 """The operations that have a value for all integers."""
+_FOR_NATURALS = {"/": operator.floordiv, "%": operator.mod, "<<": operator.lshift, ">>": operator.rshift}
+"""The others, where the left side is not negative and the right side is positive."""
+_INTEGERS = frozenset([int, bool])
+_LENIENT = frozenset(["==", "!=", "!"])
+"""The operations that Python has for all values, also for `Undefined`."""
 _CHOOSING = frozenset(["&&", "||", "?:"])
 """The operations that do not look at all their arguments."""
+
+
+class Arithmetic:
+    """C's operations on integers; `symbolic` has an arithmetic of another kind. `Undefined` spreads."""
+
+    def one(self, op: Op, *args: Value) -> Value:
+        """The operation on the values of one lane."""
+        return apply(op, *args)
+
+    def each(self, op: Op, columns: Sequence[Sequence[Value]]) -> list[Value]:
+        """The operation lane by lane: a column holds one argument's values in all lanes."""
+        try:
+            plain = _PLAIN.get(op.name) or self._for_naturals(op, columns)
+            if plain is not None and (op.name not in _LENIENT or self._are_integers(columns)):
+                values = list(map(plain, *columns))
+                inside = op.ctype.low <= min(values) and max(values) <= op.ctype.high
+                return values if inside else list(map(op.ctype.wrap, values))
+        except (TypeError, AttributeError):  # some lane has no value
+            pass
+        return [self.lane(op, *args) for args in zip(*columns, strict=True)]
+
+    def lane(self, op: Op, *args: Value) -> Value:
+        """The operation in one lane, where an argument may have no value."""
+        for arg in args:
+            if type(arg) is Undefined:
+                return arg
+        return self.one(op, *args)
+
+    def _are_integers(self, columns: Sequence[Sequence[Value]]) -> bool:
+        return all(_INTEGERS.issuperset(map(type, column)) for column in columns)
+
+    def _for_naturals(self, op: Op, columns: Sequence[Sequence[int]]) -> Callable[..., int] | None:
+        left, right = columns
+        fits = min(left) >= 0 and min(right) > 0 and (op.name in "/%" or max(right) < op.ctype.bits)
+        return _FOR_NATURALS[op.name] if fits else None
 
 
 class Evaluator:
     """Evaluates trees for all lanes at once; each node once, even when the tree shares it.
 
-    `symbols` gives every symbol its value: an int (uniform) or a list with one per lane. `arithmetic`
-    applies one operation to the values of one lane; the default is C's on integers.
+    `symbols` gives every symbol its value: an int (uniform) or a list with one per lane.
     """
 
-    def __init__(self, symbols: Mapping[str, Lanes], arithmetic: Callable[..., Value] = apply) -> None:
+    def __init__(self, symbols: Mapping[str, Lanes], arithmetic: Arithmetic | None = None) -> None:
         self._symbols = symbols
-        self._arithmetic = arithmetic
+        self._arithmetic = arithmetic or Arithmetic()
         self._known: dict[int, tuple[Node, Lanes]] = {}
 
-    def extended(self, symbols: Mapping[str, Lanes], arithmetic: Callable[..., Value]) -> Evaluator:
-        """A new evaluator that keeps what this one knows, with more symbols and another arithmetic."""
+    def prepared(self, *trees: Node) -> Evaluator:
+        """The same evaluator, which has computed every part of the trees that its symbols suffice for."""
+        for node in post_order(*trees):
+            if self._symbols.keys() >= symbols_of(node).keys():
+                self(node)
+        return self
+
+    def extended(self, symbols: Mapping[str, Lanes], arithmetic: Arithmetic | None = None) -> Evaluator:
+        """A new evaluator that keeps what this one knows, with more symbols and perhaps another arithmetic."""
         other = Evaluator({**self._symbols, **symbols}, arithmetic)
         other._known = dict(self._known)
         return other
 
     def __call__(self, node: Node) -> Lanes:
         """The node's value: uniform, or a list with one value per lane."""
+        known = self._known
         stack = [node]
         while stack:
             tree = stack[-1]
-            if id(tree) in self._known:
+            if id(tree) in known:
                 stack.pop()
             elif isinstance(tree, Op):
-                waiting = [arg for arg in tree.args if id(arg) not in self._known]
+                waiting = [arg for arg in tree.args if id(arg) not in known]
                 if waiting:
                     stack.extend(waiting)
                 else:
-                    self._known[id(tree)] = (tree, self._apply(tree, [self._known[id(arg)][1] for arg in tree.args]))
+                    known[id(tree)] = (tree, self._apply(tree, [known[id(arg)][1] for arg in tree.args]))
             else:
-                self._known[id(tree)] = (tree, self._leaf(tree))
-        return self._known[id(node)][1]
+                known[id(tree)] = (tree, self._leaf(tree))
+        return known[id(node)][1]
 
     def _leaf(self, node: Const | Symbol | Unknown) -> Lanes:
         if isinstance(node, Const):
@@ -262,17 +316,13 @@ class Evaluator:
 
     def _apply(self, op: Op, args: list[Lanes]) -> Lanes:
         width = next((len(arg) for arg in args if isinstance(arg, list)), None)
-        one = self._choose if op.name in _CHOOSING else self._compute
+        choosing = op.name in _CHOOSING
         if width is None:
-            return one(op, *args)
+            return self._choose(op, *args) if choosing else self._arithmetic.lane(op, *args)
         columns = [arg if isinstance(arg, list) else [arg] * width for arg in args]
-        return [one(op, *lane) for lane in zip(*columns, strict=True)]
-
-    def _compute(self, op: Op, *args: Value) -> Value:
-        for arg in args:
-            if type(arg) is Undefined:
-                return arg
-        return self._arithmetic(op, *args)
+        if choosing:
+            return [self._choose(op, *lane) for lane in zip(*columns, strict=True)]
+        return self._arithmetic.each(op, columns)
 
     def _choose(self, op: Op, first: Value, *rest: Value) -> Value:
         if isinstance(first, Undefined):
@@ -288,57 +338,59 @@ class Evaluator:
         """Whether a condition holds: it is not zero."""
         if isinstance(value, int):
             return value != 0
-        return bool(self._arithmetic(Op("!=", op.args[:1], BOOL, op.span), value, 0))
+        return bool(self._arithmetic.one(Op("!=", op.args[:1], BOOL, op.span), value, 0))
 
 
-def symbols_of(*nodes: Node) -> dict[str, Symbol]:
+def symbols_of(*nodes: Node) -> Mapping[str, Symbol]:
     """The symbols in the trees, by name, in order of first use."""
-    found: dict[str, Symbol] = {}
-    seen: set[int] = set()
-    stack: list[Node] = list(reversed(nodes))
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
+    found: Mapping[str, Symbol] = {}
+    for node in nodes:
+        if isinstance(node, Op):
+            more = node.symbols
+        elif isinstance(node, Symbol):
+            more = {node.name: node}
+        else:
             continue
-        seen.add(id(node))
-        if isinstance(node, Symbol):
-            found.setdefault(node.name, node)
-        elif isinstance(node, Op):
-            stack.extend(reversed(node.args))
+        if not found:
+            found = more
+        elif not found.keys() >= more.keys():
+            found = {**found, **{name: symbol for name, symbol in more.items() if name not in found}}
     return found
 
 
-def unknowns_of(*nodes: Node) -> Iterator[Unknown]:
-    """The unknown parts of the trees."""
+def unknown_in(*nodes: Node) -> Unknown | None:
+    """An unknown part of the trees, if there is one: the last."""
+    for node in reversed(nodes):
+        unknown = node.unknown if isinstance(node, Op) else node
+        if isinstance(unknown, Unknown):
+            return unknown
+    return None
+
+
+def post_order(*trees: Node) -> Iterator[Node]:
+    """The nodes of the trees, each once, the arguments of an operation before it."""
     seen: set[int] = set()
-    stack: list[Node] = list(nodes)
+    stack = list(trees)
     while stack:
-        node = stack.pop()
-        if id(node) in seen:
+        node = stack[-1]
+        waiting = [arg for arg in node.args if id(arg) not in seen] if isinstance(node, Op) else ()
+        if waiting:
+            stack += waiting
             continue
-        seen.add(id(node))
-        if isinstance(node, Unknown):
+        stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
             yield node
-        elif isinstance(node, Op):
-            stack.extend(node.args)
 
 
 def substitute(node: Node, values: Mapping[str, Node]) -> Node:
     """The tree with symbols replaced; sharing is kept, constants fold again."""
-    done: dict[int, tuple[Node, Node]] = {}
-    stack = [node]
-    while stack:
-        tree = stack[-1]
-        if id(tree) in done:
-            stack.pop()
-        elif isinstance(tree, Op):
-            waiting = [arg for arg in tree.args if id(arg) not in done]
-            stack.extend(waiting)
-            if not waiting:
-                args = tuple(done[id(arg)][1] for arg in tree.args)
-                done[id(tree)] = (tree, _fold(Op(tree.name, args, tree.ctype, tree.span)))
-        elif isinstance(tree, Symbol) and tree.name in values:
-            done[id(tree)] = (tree, cast(values[tree.name], tree.ctype))
-        else:
-            done[id(tree)] = (tree, tree)
-    return done[id(node)][1]
+    done: dict[int, Node] = {}
+    for tree in post_order(node):
+        result = tree
+        if isinstance(tree, Symbol) and tree.name in values:
+            result = cast(values[tree.name], tree.ctype)
+        elif isinstance(tree, Op) and not values.keys().isdisjoint(tree.symbols):
+            result = _fold(Op(tree.name, tuple([done[id(arg)] for arg in tree.args]), tree.ctype, tree.span))
+        done[id(tree)] = result
+    return done[id(node)]

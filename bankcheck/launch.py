@@ -47,14 +47,21 @@ class Block:
 
         Threads past the end of the block (a partial last warp) get coordinates too; `active` leaves them out.
         """
-        tid = list(range(warp * WARP_LANES, (warp + 1) * WARP_LANES))
+        tid = range(warp * WARP_LANES, (warp + 1) * WARP_LANES)
+        return {**self._coordinates(tid), "lane": list(range(WARP_LANES)), "warp": warp}
+
+    def all_lanes(self) -> dict[str, list[int]]:
+        """The lane coordinates of all warps, one warp after the other: a value for each thread."""
+        tid = range(self.warps * WARP_LANES)
+        lane, warp = [t % WARP_LANES for t in tid], [t // WARP_LANES for t in tid]
+        return {**self._coordinates(tid), "lane": lane, "warp": warp}
+
+    def _coordinates(self, tid: range) -> dict[str, list[int]]:
         return {
             "threadIdx.x": [t % self.x for t in tid],
             "threadIdx.y": [t // self.x % self.y for t in tid],
             "threadIdx.z": [t // (self.x * self.y) for t in tid],
-            "tid": tid,
-            "lane": list(range(WARP_LANES)),
-            "warp": warp,
+            "tid": list(tid),
         }
 
     def active(self, warp: int) -> list[bool]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from bankcheck import poly
 from bankcheck.boxes import Box, Effort, Split, Undecided, cut
-from bankcheck.expr import Evaluator, Lanes, Node, Op, Symbol, Undefined
+from bankcheck.expr import Evaluator, Lanes, Node, Undefined
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
 from bankcheck.poly import Number, Poly
 from bankcheck.symbolic import BoxArithmetic
@@ -95,7 +95,8 @@ def prove(request: Request, box: Box, effort: Effort | None = None) -> Proof:
     effort = effort or Effort()
     proof = Proof()
     laws: dict[str, None] = {}
-    lane_values = _lane_values(request)
+    lanes = Evaluator({name: list(values) for name, values in request.lanes.items()})
+    lanes = lanes.prepared(request.address, request.active)
     pending = [box]
     while pending:
         if effort.left < 0:
@@ -103,7 +104,7 @@ def prove(request: Request, box: Box, effort: Effort | None = None) -> Proof:
             return proof
         current = pending.pop()
         try:
-            proof.outcomes.append(_judge(request, current, lane_values, effort))
+            proof.outcomes.append(_judge(request, current, lanes, effort))
         except Split as split:
             laws[split.why] = None
             pending += reversed(cut(current, split))
@@ -117,33 +118,10 @@ def prove(request: Request, box: Box, effort: Effort | None = None) -> Proof:
     return proof
 
 
-def _lane_values(request: Request) -> Evaluator:
-    """An evaluator that has already computed every part without a uniform unknown."""
-    evaluator = Evaluator({name: list(values) for name, values in request.lanes.items()})
-    fixed: dict[int, bool] = {}
-    stack: list[Node] = [request.address, request.active]
-    while stack:
-        node = stack[-1]
-        if id(node) in fixed:
-            stack.pop()
-        elif isinstance(node, Op):
-            waiting = [arg for arg in node.args if id(arg) not in fixed]
-            stack.extend(waiting)
-            if not waiting:
-                fixed[id(node)] = all(fixed[id(arg)] for arg in node.args)
-                if fixed[id(node)]:
-                    evaluator(node)
-        else:
-            fixed[id(node)] = not isinstance(node, Symbol) or node.name in request.lanes
-            if fixed[id(node)]:
-                evaluator(node)
-    return evaluator
-
-
-def _judge(request: Request, box: Box, lane_values: Evaluator, effort: Effort) -> Outcome:
+def _judge(request: Request, box: Box, lanes: Evaluator, effort: Effort) -> Outcome:
     arithmetic = BoxArithmetic(box, effort)
     symbols: dict[str, Lanes] = {name: known.number(name) for name, known in box.items()}
-    evaluate = lane_values.extended(symbols, arithmetic)
+    evaluate = lanes.extended(symbols, arithmetic)
 
     active: list[bool] = []
     for value in _per_lane(evaluate(request.active)):

@@ -12,13 +12,13 @@ The result of an operation holds for every point of the box, provided no interme
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import gcd
 from typing import ClassVar, NoReturn
 
 from bankcheck import expr, poly
 from bankcheck.boxes import Box, Effort, Split, Undecided
-from bankcheck.expr import UINT, CInt, Op, Undefined
+from bankcheck.expr import UINT, Arithmetic, CInt, Op, Undefined, Value
 from bankcheck.poly import Number, Poly
 
 MAX_MODULUS = 4096
@@ -31,9 +31,11 @@ FEW = 64
 ENUMERABLE = 1024
 """An unknown with at most this many values left may be split into single values."""
 
+_INT, _INTEGERS = frozenset([int]), Arithmetic()
 
-class BoxArithmetic:
-    """Applies one C operation to numbers that hold on a box. Calls raise `Split` or `Undecided`."""
+
+class BoxArithmetic(Arithmetic):
+    """C's operations on numbers that hold on a box. They raise `Split` or `Undecided`."""
 
     def __init__(self, box: Box, effort: Effort) -> None:
         self.box = box
@@ -41,7 +43,15 @@ class BoxArithmetic:
         self.ranges = {name: known.quotients for name, known in box.items()}
         self._atoms: dict[str, set[str]] = {}
 
-    def __call__(self, op: Op, *args: Number) -> Number | Undefined:
+    def each(self, op: Op, columns: Sequence[Sequence[Value]]) -> list[Value]:
+        """The operation lane by lane."""
+        if all(_INT.issuperset(map(type, column)) for column in columns):
+            self.effort.left -= len(columns[0])
+            return _INTEGERS.each(op, columns)
+        return [self.lane(op, *args) for args in zip(*columns, strict=True)]
+
+    def one(self, op: Op, *args: Number) -> Number | Undefined:
+        """The operation in one lane."""
         self.effort.left -= 1
         for arg in args:
             if type(arg) is not int:

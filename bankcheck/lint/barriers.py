@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, islice, product
+from math import gcd
 from typing import NamedTuple
 
 from bankcheck import expr
-from bankcheck.expr import Node, Op
+from bankcheck.expr import Evaluator, Node, Op
+from bankcheck.hardware import WARP_LANES
 from bankcheck.launch import Block
 from bankcheck.lint.conflicts import finding
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
-from bankcheck.lint.lanes import LaneEvaluator
 from bankcheck.lint.memory import LANES, Barrier, Site, conjunction
 from bankcheck.lint.merge import same
 from bankcheck.lint.verdict import Verdict
@@ -72,7 +73,7 @@ def _reached(barrier: Barrier, block: Block) -> list[bool] | None:
 
 
 def _active(terms: tuple[Node, ...], block: Block, warp: int, values: Mapping[str, int]) -> list[bool] | None:
-    result = LaneEvaluator({**block.lanes(warp), **values})(conjunction(terms))
+    result = Evaluator({**block.lanes(warp), **values})(conjunction(terms))
     lanes = result if isinstance(result, list) else [result] * 32
     if not all(isinstance(value, int) for value in lanes):
         return None
@@ -83,18 +84,15 @@ def check_missing_barriers(facts: Facts) -> Iterator[Finding]:
     """BC402: one thread writes what another reads, with no barrier between."""
     for execution in facts.executions:
         reported: set[object] = set()
+        touched = _Touched(execution.launch.block)
         pairs = islice(chain(_pairs(execution), _pairs_around(execution)), MAX_PAIRS)
         for pair in pairs:
             if pair.key in reported:
                 continue
-            threads = _meet(pair, execution.launch.block)
+            threads = _meet(pair, touched)
             if threads is not None:
                 reported.add(pair.key)
                 yield _race(facts, execution, pair, threads)
-
-
-_Touched = list[tuple[int, int]]
-"""(thread, byte address) of every thread that takes part."""
 
 
 class _Pair(NamedTuple):
@@ -149,26 +147,30 @@ def _those(verdicts: list[Verdict], operations: tuple[str, ...]) -> list[Verdict
     return [verdict for verdict in verdicts if verdict.site.op.startswith(operations)]
 
 
-def _meet(pair: _Pair, block: Block) -> tuple[int, int] | None:
+def _meet(pair: _Pair, touched: _Touched) -> tuple[int, int] | None:
     """(thread of the first access, of the second) of one byte, two different ones; None if that is not known."""
     guards = _own_guards(pair)
     if guards is None:
         return None
     first, second = pair.first.site, pair.second.site
-    earlier, later = _threads(first, guards[0], block, pair.loop, 0), _threads(second, guards[1], block, pair.loop, 1)
+    earlier, later = touched(first, guards[0], pair.loop, 0), touched(second, guards[1], pair.loop, 1)
     if earlier is None or later is None:
         return None
-    owners: dict[int, int] = {}
-    for thread, address in earlier:
-        for byte in range(address, address + first.bytes_per_lane * first.pieces):
-            owners[byte] = thread
+    widths = first.bytes_per_lane * first.pieces, second.bytes_per_lane * second.pieces
+    unit = gcd(*widths, *earlier.values(), *later.values())
+    owners = {cell: thread for thread, cell in _cells(earlier, widths[0], unit)}
     apart = pair.warp_apart or first.buffer.volatile
-    for thread, address in later:
-        for byte in range(address, address + second.bytes_per_lane * second.pieces):
-            owner = owners.get(byte, thread)
-            if owner != thread and not (apart and owner // 32 == thread // 32):
-                return owner, thread
+    for thread, cell in _cells(later, widths[1], unit):
+        owner = owners.get(cell, thread)
+        if owner != thread and not (apart and owner // WARP_LANES == thread // WARP_LANES):
+            return owner, thread
     return None
+
+
+def _cells(touched: dict[int, int], width: int, unit: int) -> Iterator[tuple[int, int]]:
+    """(thread, number of a run of `unit` bytes) of all threads."""
+    steps = range(width // unit)
+    return ((thread, offset // unit + step) for thread, offset in touched.items() for step in steps)
 
 
 def _own_guards(pair: _Pair) -> tuple[tuple[Node, ...], tuple[Node, ...]] | None:
@@ -193,7 +195,7 @@ def _own_guards(pair: _Pair) -> tuple[tuple[Node, ...], tuple[Node, ...]] | None
 
 
 def _is_uniform(term: Node) -> bool:
-    return LANES.isdisjoint(expr.symbols_of(term)) and next(expr.unknowns_of(term), None) is None
+    return LANES.isdisjoint(expr.symbols_of(term)) and expr.unknown_in(term) is None
 
 
 def _is_bound(term: Node, loop: str) -> bool:
@@ -204,28 +206,42 @@ def _is_bound(term: Node, loop: str) -> bool:
     return any(one == {loop} and other and loop not in other for one, other in (sides, sides[::-1]))
 
 
-def _threads(
-    site: Site, guard: tuple[Node, ...], block: Block, loop: str, iteration: int
-) -> _Touched | None:  # fmt: skip
-    names = set(expr.symbols_of(site.offset, *guard)) - LANES - {"warp"}
-    if names - site.ranges.keys():
-        return None
-    values = {name: site.ranges[name].low for name in names}
-    if loop in values:
-        values[loop] += iteration * site.ranges[loop].modulus
-    result: _Touched = []
-    for warp in range(block.warps):
-        active = _active(guard, block, warp, values)
-        if active is None:
+class _Touched:
+    """What threads touch in the blocks of one run. Each question is answered once."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._evaluate = Evaluator(block.all_lanes())
+        self._known: dict[tuple[object, ...], dict[int, int] | None] = {}
+
+    def __call__(
+        self, site: Site, guard: tuple[Node, ...], loop: str, iteration: int
+    ) -> dict[int, int] | None:  # fmt: skip
+        """The byte offset of every thread that takes part, None if that is not known."""
+        key = (id(site), tuple(map(id, guard)), loop, iteration)  # the run keeps them all
+        if key not in self._known:
+            self._known[key] = self._found(site, guard, loop, iteration)
+        return self._known[key]
+
+    def _found(
+        self, site: Site, guard: tuple[Node, ...], loop: str, iteration: int
+    ) -> dict[int, int] | None:  # fmt: skip
+        names = set(expr.symbols_of(site.offset, *guard)) - LANES - {"warp"}
+        if names - site.ranges.keys():
             return None
-        offsets = LaneEvaluator({**block.lanes(warp), **values})(site.offset)
-        column = offsets if isinstance(offsets, list) else [offsets] * 32
-        for lane, (on, offset) in enumerate(zip(active, column, strict=True)):
-            if on:
-                if not isinstance(offset, int):
-                    return None
-                result.append((warp * 32 + lane, offset))
-    return result
+        values = {name: site.ranges[name].low for name in names}
+        if loop in values:
+            values[loop] += iteration * site.ranges[loop].modulus
+        evaluate, threads = self._evaluate.extended(values), self._block.warps * WARP_LANES
+        active, offsets = (
+            value if isinstance(value, list) else [value] * threads
+            for value in map(evaluate, (conjunction(guard), site.offset))
+        )
+        if not all(isinstance(value, int) for value in active):
+            return None
+        touched = {thread: offsets[thread] for thread in range(self._block.threads) if active[thread]}
+        known = {thread: offset for thread, offset in touched.items() if isinstance(offset, int)}
+        return known if len(known) == len(touched) else None
 
 
 def _race(facts: Facts, execution: Execution, pair: _Pair, threads: tuple[int, int]) -> Finding:

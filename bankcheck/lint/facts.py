@@ -162,8 +162,10 @@ def _doubted(verdict: Verdict) -> Verdict:
 
 
 def trial(facts: Facts, execution: Execution, changes: Mapping[Span, Change]) -> Execution:
-    """The same kernel and launch with other layouts for some arrays."""
-    return judged(execute(facts.program, execution.kernel, execution.launch, changes))
+    """The same kernel and launch with other layouts for some arrays; only accesses of these are judged."""
+    run = execute(facts.program, execution.kernel, execution.launch, changes)
+    run.sites = [site for site in run.sites if site.buffer.declared in changes]
+    return judged(run)
 
 
 def rows_of(facts: Facts, execution: Execution, verdict: Verdict) -> Iterator[AccessRow]:

@@ -17,7 +17,6 @@ from bankcheck.expr import Const, Node, Op
 from bankcheck.launch import Block
 from bankcheck.lint.facts import Execution, Facts, judged
 from bankcheck.lint.fixes import Fix, assumes_more, costs_of, no_worse, shown_name
-from bankcheck.lint.lanes import LaneEvaluator
 from bankcheck.lint.memory import LANES, Buffer, Site
 
 PADS = (1, 2, 3, 4, 8)
@@ -154,7 +153,7 @@ def _sum(terms: list[_Term], constant: int) -> Node:
 def _range(node: Node, site: Site, block: Block) -> tuple[int, int] | None:
     """(lowest, highest) value over all threads and iterations; None if that is not known."""
     names = [name for name in expr.symbols_of(node) if name not in LANES and name != "warp"]
-    if any(name not in site.ranges for name in names) or next(expr.unknowns_of(node), None) is not None:
+    if any(name not in site.ranges for name in names) or expr.unknown_in(node) is not None:
         return None
     if prod(site.ranges[name].count for name in names) > MAX_POINTS:
         return None
@@ -162,7 +161,7 @@ def _range(node: Node, site: Site, block: Block) -> tuple[int, int] | None:
     values: list[object] = []
     for point in product(*choices):
         for warp in range(block.warps):
-            found = LaneEvaluator({**block.lanes(warp), **dict(zip(names, point, strict=True))})(node)
+            found = expr.Evaluator({**block.lanes(warp), **dict(zip(names, point, strict=True))})(node)
             lanes = found if isinstance(found, list) else [found] * 32
             values += [value for value, present in zip(lanes, block.active(warp), strict=True) if present]
     numbers = [value for value in values if isinstance(value, int)]

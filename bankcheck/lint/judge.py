@@ -10,31 +10,28 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
 from bankcheck import expr
-from bankcheck.banks import Traffic, count_wavefronts
 from bankcheck.boxes import Box, Effort
 from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import size_of
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import Const, Node, Op, Undefined
+from bankcheck.expr import Const, Node, Op
 from bankcheck.hardware import WARP_LANES, Rule
 from bankcheck.launch import Block
+from bankcheck.lint.counting import Counter, Counts, Setting
 from bankcheck.lint.findings import Basis
-from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, content, coordinates
-from bankcheck.lint.masks import COMPARISONS, Masks, bound_of
+from bankcheck.lint.lanes import Split, Splitter, content, coordinates
+from bankcheck.lint.masks import COMPARISONS, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
-from bankcheck.lint.verdict import Case, Tally, Verdict, rule_of
+from bankcheck.lint.verdict import Verdict, rule_of
 
 if TYPE_CHECKING:
     from bankcheck.proof import Outcome
 
 MAX_POINTS = 1024
-MAX_COMBINED = 256
-"""Sets of active lanes that are counted for one access, over all warps and iterations."""
 MAX_CELLS = 600
 MAX_OPERATIONS = 50_000
 """Work the prover may spend on one access: lint has many accesses, and must not wait for one."""
@@ -50,7 +47,8 @@ class Judge:
         self.block, self.reasons = block, reasons
         self._coordinates = coordinates(block)
         self._splitter = Splitter(frozenset())
-        self._counted: dict[tuple[object, ...], Traffic] = {}
+        self._placed: dict[int, tuple[Node, Node]] = {}
+        self.counter = Counter(block.warps)
         self.failed: dict[tuple[object, ...], str] = {}
         """Accesses for which no proof was found: other iterations of the same code are not tried again."""
         self.operations_left = MAX_OPERATIONS_IN_ALL
@@ -70,14 +68,9 @@ class Judge:
 
     def placed(self, node: Node) -> Node:
         """A node with threadIdx in terms of lane and warp."""
-        return expr.substitute(node, self._coordinates)
-
-    def count(self, rule: Rule, addresses: tuple[int | None, ...]) -> Traffic:
-        """`count_wavefronts`, remembered."""
-        key = (rule.instruction, addresses)
-        if key not in self._counted:
-            self._counted[key] = count_wavefronts(rule, addresses)
-        return self._counted[key]
+        if id(node) not in self._placed:
+            self._placed[id(node)] = node, expr.substitute(node, self._coordinates)
+        return self._placed[id(node)][1]
 
 
 class _Judgement:
@@ -86,8 +79,6 @@ class _Judgement:
     def __init__(self, judge: Judge, site: Site, rule: Rule) -> None:
         self.judge, self.site, self.rule, self.block = judge, site, rule, judge.block
         self.assumptions: dict[str, None] = dict.fromkeys(site.assumed)
-        self.outside = Tally()
-        """Cases with addresses outside the array: believed only if there are no others."""
         self.split: Split = judge._splitter(judge.placed(site.offset))
         terms = [judge.placed(term) for term in site.guard]
         if self.block.threads % WARP_LANES:
@@ -160,55 +151,29 @@ class _Judgement:
 
     # Ways to count
 
-    def _enumerated(self, domains: Mapping[str, Range], guards: list[Node], bounds: list[Op]) -> Verdict:
-        """Count every warp at every value of the symbols; all warps are evaluated in one pass."""
-        tally = Tally()
-        warps = range(self.block.warps if "warp" in domains else 1)
-        lanes = {"lane": list(range(WARP_LANES)) * len(warps), "warp": [w for w in warps for _ in range(WARP_LANES)]}
-        names = [name for name in domains if name != "warp"]
-        choices = [range(domains[n].low, domains[n].high + 1, domains[n].modulus) for n in names]
-        node, guard = self.split.node, conjunction(tuple(guards))
-        limits = [bound_of(bound, self.judge._splitter) for bound in bounds]
-        masks = Masks(limits, max(1, MAX_COMBINED // (len(warps) * prod(map(len, choices)))))
-        parts = [guard, node, *(limit.lanes for limit in limits)]
-        for point in product(*choices):
-            values = dict(zip(names, point, strict=True))
-            evaluate = LaneEvaluator({**lanes, **values})
-            columns = [_column(evaluate(part), len(warps)) for part in parts]
-            for warp in warps:
-                active, addresses, *told = (column[warp * WARP_LANES :][:WARP_LANES] for column in columns)
-                at = {**values, "warp": warp} if "warp" in domains else values
-                problem = self._count_warp(tally, active, addresses, told, masks, at)
-                if problem:
-                    return self._unknown(problem)
-        return self._finished(tally, self._free(bounds))
+    def _enumerated(
+        self, domains: Mapping[str, Range], guards: list[Node], bounds: list[Op], *, needs_apart: str = ""
+    ) -> Verdict:
+        """Count every warp at every value of the symbols.
 
-    def _count_warp(
-        self, tally: Tally, active: list[expr.Value], addresses: list[expr.Value], told: list[list[expr.Value]],
-        masks: Masks, values: dict[str, int],
-    ) -> str:  # fmt: skip
-        """Count one warp for each set of lanes that its bounds let through, given what they are `told`.
-
-        Returns why it has no count, or an empty text.
+        `needs_apart`: why there is no count unless the lanes that are served together touch different banks.
         """
-        asked = [*active, *(value for bound in told for value, on in zip(bound, active, strict=True) if on)]
-        undecided = next((value for value in asked if isinstance(value, Undefined)), None)
-        if undecided is not None:
-            return undecided.reason
-        limits = [[0 if isinstance(value, Undefined) else value for value in bound] for bound in told]
-        for mask, sample in masks(limits) if any(active) else ():
-            lanes = [a if on and there else None for a, on, there in zip(addresses, active, mask, strict=True)]
-            problem = next((address for address in lanes if isinstance(address, Undefined)), None)
-            if problem is not None:
-                return problem.reason
-            self._tally(tally, lanes, {**values, **sample})
-        return ""
+        limits = [bound_of(bound, self.judge._splitter) for bound in bounds]
+        setting = self._setting(self._shifts())
+        counts = self.judge.counter.enumerate(setting, self.split.node, conjunction(tuple(guards)), limits, domains)
+        if counts.problem:
+            return self._unknown(counts.problem)
+        if needs_apart and self.rule.counts != "lanes" and not counts.banks_apart:
+            return self._unknown(needs_apart)
+        if counts.misfits:
+            self.assumptions[f"the addresses are multiples of {self.rule.bytes_per_lane}, as the access needs"] = None
+        return self._finished(counts, self._free(bounds))
 
     def _proved(self) -> Verdict:
         """The prover, for what has too many values to try."""
         active = conjunction(tuple(self.terms))
         address = self.split.node
-        tally = Tally()
+        counts = Counts(self._setting((0,)), self.judge.counter.count)
         names = [name for name in expr.symbols_of(address, active) if name != "lane"]
         if any(name.startswith(PER_LANE) for name in names):
             return self._unknown(next(self.judge.reasons[n] for n in names if n.startswith(PER_LANE)))
@@ -239,12 +204,10 @@ class _Judgement:
             for outcome in sorted(proof.outcomes, key=lambda o: min(_simplest(o.box).values(), default=0) < 0):
                 if outcome.undefined or all(a is None for a in outcome.addresses):
                     continue
-                for key in self._tally(
-                    tally, list(outcome.addresses), _simplest(outcome.box), exact=outcome.exact, shifts=(0,)
-                ):
+                for key in counts.add(list(outcome.addresses), _simplest(outcome.box), outcome.exact):
                     cells.append(Cell(outcome.box, key))
-        when = describe(cells, box) if len(tally.samples) > 1 and len(cells) <= MAX_CELLS else {}
-        return self._finished(tally, names, when)
+        when = describe(cells, box) if len(counts.inside.samples) > 1 and len(cells) <= MAX_CELLS else {}
+        return self._finished(counts, names, when)
 
     def _left_out(self, outcomes: Sequence[Outcome], box: Box) -> str:
         """The values for which the access has an address, and why the others have none."""
@@ -288,9 +251,7 @@ class _Judgement:
         if bounds is None or prod(d.count for d in domains.values()) > MAX_POINTS:
             return self._unknown(reason)
         filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
-        verdict = self._enumerated(domains, [*filters, *lane_terms], bounds)
-        if self.rule.counts != "lanes" and any(not case.banks_apart for case in verdict.cases):
-            return self._unknown(reason)
+        verdict = self._enumerated(domains, [*filters, *lane_terms], bounds, needs_apart=reason)
         return replace(verdict, basis="proved" if verdict.basis == "computed" else verdict.basis)
 
     # Counting
@@ -305,42 +266,10 @@ class _Judgement:
         step = gcd(self.split.unit, need)
         return tuple(range(0, need, step))
 
-    def _tally(
-        self, tally: Tally, lanes: list[int | None], values: dict[str, int], *, exact: bool = True,
-        shifts: tuple[int, ...] | None = None,
-    ) -> list[tuple[object, ...]]:  # fmt: skip
-        keys: list[tuple[object, ...]] = []
-        if all(lane is None for lane in lanes):
-            return keys
-        width = self.rule.bytes_per_lane
-        counted = lanes[: 8 * self.rule.matrices] if self.rule.matrices else lanes
-        present = [lane for lane in counted if lane is not None]
-        shifts = self._shifts() if shifts is None else shifts
-        fitting = [s for s in shifts if all((lane + s) % width == 0 for lane in present)]
-        if len(fitting) < len(shifts) and fitting:
-            self.assumptions[f"the addresses are multiples of {width}, as the access needs"] = None
-        bind, warp = self._bind(values), values.get("warp", 0)
-        inside = self._inside(present)
-        for shift in fitting:
-            addresses = tuple(None if lane is None else lane + shift for lane in lanes)
-            keys.append(
-                (tally if inside else self.outside).add(
-                    Case(self.judge.count(self.rule, addresses), bind, warp, 1, "", exact)
-                )
-            )
-        if not fitting and present:
-            at = next(lane + shifts[0] for lane in present if (lane + shifts[0]) % width)
-            fault = f"a lane accesses byte {at}, which is not a multiple of {width}"
-            keys.append(tally.add(Case(None, bind, warp, 1, fault)))
-        return keys
-
-    def _inside(self, offsets: list[int]) -> bool:
-        """Whether the offsets can lie in the array, as far as they are known: others never happen."""
+    def _setting(self, shifts: tuple[int, ...]) -> Setting:
         size = size_of(self.site.buffer.ctype)
-        if self.site.buffer.dynamic or not size or not offsets:
-            return True
-        start = min(offsets) if self.split.unit else 0  # lanes share a rest that may be anything
-        return start <= min(offsets) and max(offsets) - start <= size - self.rule.bytes_per_lane
+        last = None if self.site.buffer.dynamic or not size else size - self.rule.bytes_per_lane
+        return Setting(self.rule, shifts, last, bool(self.split.unit))
 
     def _bind(self, values: Mapping[str, int]) -> dict[str, int]:
         bind = dict(self.site.binds)
@@ -353,10 +282,8 @@ class _Judgement:
         names = [*self.split.shared, *expr.symbols_of(*bounds)]
         return [n for n in dict.fromkeys(names) if n not in ("lane", "warp") and n not in self.site.ranges]
 
-    def _finished(self, tally: Tally, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
-        outside = not tally.samples
-        tally = tally if tally.samples else self.outside
-        cases = tally.cases(when or {})
+    def _finished(self, counts: Counts, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
+        cases = counts.tally.cases(self._bind, when or {})
         involved = expr.symbols_of(*self.split.lanes, *self.terms)
         guessed = [name for name in involved if name.startswith(UNIFORM)]
         if len(cases) > 1 and guessed:
@@ -370,6 +297,7 @@ class _Judgement:
         if self.assumptions:
             basis = "assumed"
         address = [n for n in expr.symbols_of(*self.split.lanes) if n in open_names]
+        outside = not counts.inside.samples
         return Verdict(self.site, cases, basis, "", tuple(self.assumptions), not cases, tuple(address), outside=outside)
 
     def _unknown(self, reason: str) -> Verdict:
@@ -386,10 +314,6 @@ class _Judgement:
 def _simplest(box: Box) -> dict[str, int]:
     """The values of a box that a person would try first."""
     return {name: known.nearest_zero() for name, known in box.items()}
-
-
-def _column(value: expr.Lanes, warps: int) -> list[expr.Value]:
-    return value if isinstance(value, list) else [value] * (WARP_LANES * warps)
 
 
 def _short(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Fast arithmetic on 32 lanes, and the split of an address into what lanes differ in and what they share.
+"""Thread coordinates by lane and warp, and the split of an address into what lanes differ in and what they share.
 
 Law 1 of the proofs: adding one multiple of 4 bytes to every lane renames the banks and the words one to one. So
 of `132*threadIdx.x + 4*(row + j)` only `132*threadIdx.x` matters, and one count stands for every row and j.
@@ -6,56 +6,14 @@ of `132*threadIdx.x + 4*(row + j)` only `132*threadIdx.x` matters, and one count
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from math import gcd
 
 from bankcheck import expr
-from bankcheck.expr import Const, Evaluator, Lanes, Node, Op, Symbol
+from bankcheck.expr import Const, Node, Op, Symbol, post_order
 from bankcheck.launch import Block
 from bankcheck.lint.memory import LANES
-
-_FAST: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
-
-
-class LaneEvaluator(Evaluator):
-    """`Evaluator` on plain integers, whole warps at a time where an operation allows it."""
-
-    def _apply(self, op: Op, args: list[Lanes]) -> Lanes:
-        result = self._whole_warp(op, args)
-        return super()._apply(op, args) if result is None else result
-
-    def _whole_warp(self, op: Op, args: list[Lanes]) -> list[int] | None:
-        name, lists = op.name, [arg for arg in args if isinstance(arg, list)]
-        if not lists:
-            return None
-        try:
-            if name in _FAST:
-                one, other = (arg if isinstance(arg, list) else [arg] * len(lists[0]) for arg in args)
-                values = list(map(_FAST[name], one, other))
-            elif name == "cast":
-                values = list(args[0])
-            elif name in ("/", "%", ">>", "<<") and isinstance(args[1], int) and args[1] > 0 and min(args[0]) >= 0:
-                amount = args[1]
-                if name in ("<<", ">>") and amount >= op.ctype.bits:
-                    return None
-                values = [_POSITIVE[name](value, amount) for value in args[0]]
-            else:
-                return None
-            if min(values) < op.ctype.low or max(values) > op.ctype.high:
-                values = [op.ctype.wrap(value) for value in values]
-            return values
-        except TypeError:  # some lane has no value
-            return None
-
-
-_POSITIVE: dict[str, Callable[[int, int], int]] = {
-    "/": operator.floordiv, "%": operator.mod, ">>": operator.rshift, "<<": operator.lshift,
-}  # fmt: skip
 
 
 def coordinates(block: Block) -> dict[str, Node]:
@@ -186,7 +144,7 @@ class Splitter:
         known = self._uniform.get(id(node))
         if known is None:
             names = expr.symbols_of(node)
-            known = node, self._varying.isdisjoint(names) and next(expr.unknowns_of(node), None) is None
+            known = node, self._varying.isdisjoint(names) and expr.unknown_in(node) is None
             known = node, known[1] and not any(name.startswith("??") for name in names)
             self._uniform[id(node)] = known
         return known[1]
@@ -211,3 +169,20 @@ def content(node: Node | None) -> int:
             value = node.args[1].value
             return value & -value
     return 1
+
+
+class Numbering:
+    """Gives trees that are written alike the same number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._numbered: dict[int, tuple[Node, int]] = {}
+
+    def __call__(self, tree: Node) -> int:
+        """The number of a tree."""
+        for node in post_order(tree) if id(tree) not in self._numbered else ():
+            about: Hashable = node
+            if isinstance(node, Op):  # its arguments by their numbers: comparing trees would walk them again
+                about = (node.name, node.ctype, *[self._numbered[id(arg)][1] for arg in node.args])
+            self._numbered[id(node)] = node, self._numbers.setdefault(about, len(self._numbers))
+        return self._numbered[id(tree)][1]

@@ -110,7 +110,7 @@ def solve(carried: Iterable[Carried]) -> dict[str, Node]:
     names = {variable.placeholder.name for variable in carried}
     return {
         name: step for name, step in steps.items() if not (set(expr.symbols_of(step)) & names) - still
-        and next(expr.unknowns_of(step), None) is None
+        and expr.unknown_in(step) is None
     }  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def _trips(start: int, step: int, operator: str, bound: int) -> int | None:
 def _open(node: Node) -> bool:
     """Whether the value depends on more than the lane."""
     names = set(expr.symbols_of(node)) - LANES - {"warp"}
-    return bool(names) or next(expr.unknowns_of(node), None) is not None
+    return bool(names) or expr.unknown_in(node) is not None
 
 
 def _most_trips(start: Node, step: Node, operator: str, bound: Node, block: Block) -> int | None:
@@ -251,7 +251,7 @@ def depends_on(sites: list[Site], names: set[str]) -> set[str]:
 def is_uniform(node: Node, but: set[str]) -> bool:
     """Whether all lanes agree on the value, taking the symbols in `but` to be uniform."""
     names = set(expr.symbols_of(node)) - but
-    if next(expr.unknowns_of(node), None) is not None:
+    if expr.unknown_in(node) is not None:
         return False
     return LANES.isdisjoint(names) and not any(name.startswith(PER_LANE) for name in names)
 

@@ -153,7 +153,7 @@ def conjunction(terms: tuple[Node, ...]) -> Node:
 def marks(node: Node) -> tuple[bool, bool]:
     """(whether lanes differ, whether a per-lane unknown is among the reasons)."""
     names = expr.symbols_of(node)
-    unknown = any(name.startswith(PER_LANE) for name in names) or next(expr.unknowns_of(node), None) is not None
+    unknown = any(name.startswith(PER_LANE) for name in names) or expr.unknown_in(node) is not None
     carried = any(name.startswith(CARRIED) and not name.startswith(CARRIED_UNIFORM) for name in names)
     return unknown or carried or not LANES.isdisjoint(names), unknown
 

@@ -14,7 +14,6 @@ from bankcheck import expr
 from bankcheck.expr import Undefined
 from bankcheck.hardware import WARP_LANES, rule_for
 from bankcheck.lint.judge import Judge
-from bankcheck.lint.lanes import LaneEvaluator
 from bankcheck.lint.memory import Site
 from bankcheck.lint.verdict import Case, Verdict
 
@@ -49,7 +48,7 @@ def _judged(verdict: Verdict, others: list[Verdict], judge: Judge) -> Verdict:
     shifts = {_shift(own, near) for near in _neighbours(verdict, others, case, judge)} - {None, 0}
     for wide in (16, 8, 4):
         if wide > site.bytes_per_lane and (start := _vectors(own, shifts, site.bytes_per_lane, wide)) is not None:
-            merged = judge.count(rule_for(f"{'ld' if site.op == 'load' else 'st'}.shared.b{8 * wide}"), start)
+            merged = judge.counter.count(rule_for(f"{'ld' if site.op == 'load' else 'st'}.shared.b{8 * wide}"), start)
             text = " ".join(site.text.split())[:60]
             why = (
                 f"'{text}' stays a {site.bytes_per_lane}-byte {site.op}: the compiler may merge it with its neighbours "
@@ -84,7 +83,7 @@ def _offsets(site: Site, case: Case, changed: Mapping[str, int], judge: Judge) -
     offset = judge.placed(site.offset)
     values = {name: case.bind.get(name, 0) for name in expr.symbols_of(offset) if name not in ("lane", "warp")}
     values |= {name: value for name, value in changed.items() if name in values}
-    result = LaneEvaluator({**values, "lane": list(range(WARP_LANES)), "warp": case.warp})(offset)
+    result = expr.Evaluator({**values, "lane": list(range(WARP_LANES)), "warp": case.warp})(offset)
     column = result if isinstance(result, list) else [result] * WARP_LANES
     present = [None if address is None else at for at, address in zip(column, case.traffic.addresses, strict=True)]
     return None if any(isinstance(at, Undefined) for at in present) else tuple(present)

@@ -17,10 +17,10 @@ from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import size_of
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import Const, Node, Op, Undefined
+from bankcheck.expr import Const, Evaluator, Node, Op, Undefined
 from bankcheck.hardware import WARP_LANES, Rule
 from bankcheck.launch import Block
-from bankcheck.lint.lanes import LaneEvaluator, Split, Splitter, coordinates
+from bankcheck.lint.lanes import Split, Splitter, coordinates
 from bankcheck.lint.masks import ORDERED, Bound, Masks, bound_of
 from bankcheck.lint.memory import Site, conjunction
 from bankcheck.lint.verdict import rule_of
@@ -97,7 +97,7 @@ class _Enumeration:
         warps = range(self.block.warps if "warp" in domains else 1)
         repeats = self.block.warps // len(warps)
         for values in self._points(domains):
-            evaluate = LaneEvaluator({**values, **_lanes(warps)})
+            evaluate = Evaluator({**values, **_lanes(warps)})
             columns = [
                 _column(evaluate(part), len(warps))
                 for part in (split.node, conjunction(guards), *(b.lanes for b in bounds))
@@ -125,8 +125,9 @@ class _Enumeration:
         for name in expr.symbols_of(split.node):
             if name not in domains and name != "lane":
                 raise BankcheckError(self.reasons.get(name, f"lanes lie apart by '{name}', which is not known"))
-        if next(expr.unknowns_of(self.address), None) is not None:
-            raise BankcheckError(next(expr.unknowns_of(self.address)).reason)
+        unknown = expr.unknown_in(self.address)
+        if unknown is not None:
+            raise BankcheckError(unknown.reason)
         if split.unit and not self.size:
             moving = self.reasons.get(split.shared[0], f"'{split.shared[0]}' is not known")
             raise BankcheckError(f"{moving}, and neither is the size of '{self.site.buffer.name}'")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bankcheck import expr
+from bankcheck.expr import Evaluator
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding
-from bankcheck.lint.lanes import LaneEvaluator, Splitter, coordinates
+from bankcheck.lint.lanes import Splitter, coordinates
 from bankcheck.lint.memory import Site, conjunction
 from bankcheck.sectors import Sectors, count_sectors
 
@@ -44,7 +45,7 @@ def _sectors(site: Site, execution: Execution) -> Sectors | None:
     ranges = {name: known.low for name, known in site.ranges.items()}
     if not split.lanes or names - ranges.keys() - {"warp"}:
         return None
-    evaluate = LaneEvaluator({"lane": list(range(32)), "warp": 0, **ranges})
+    evaluate = Evaluator({"lane": list(range(32)), "warp": 0, **ranges})
     column, active = evaluate(split.node), evaluate(guard)
     offsets = column if isinstance(column, list) else [column] * 32
     on = active if isinstance(active, list) else [1 if not isinstance(active, int) else active] * 32

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bankcheck.banks import Traffic
@@ -33,13 +33,6 @@ class Case:
     def excess(self) -> int:
         """Wavefronts above the ideal; 0 where there is no number."""
         return (self.traffic.excess or 0) if self.traffic else 0
-
-    @property
-    def banks_apart(self) -> bool:
-        """Whether no two lanes of a service group touch one bank."""
-        groups = self.traffic.groups if self.traffic is not None else ()
-        lanes = (sum(map(len, words.values())) for group in groups for words in group.banks.values())
-        return self.traffic is not None and all(count <= 1 for count in lanes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +65,35 @@ class Verdict:
         return self.cases[0] if self.cases else None
 
 
+Key = tuple[object, ...]
+"""What tells the count of a case from others."""
+
+
 @dataclass(slots=True)
 class Tally:
     """Cases by count."""
 
-    samples: dict[tuple[object, ...], Case] = field(default_factory=dict)
-    points: dict[tuple[object, ...], int] = field(default_factory=dict)
+    samples: dict[Key, Case] = field(default_factory=dict)
+    points: dict[Key, int] = field(default_factory=dict)
 
-    def add(self, case: Case) -> tuple[object, ...]:
-        """Take in a case; returns what tells it from others."""
-        traffic = case.traffic
-        key: tuple[object, ...] = (case.fault, case.exact)
+    def add(self, traffic: Traffic | None, values: Mapping[str, int], *, exact: bool = True, fault: str = "") -> Key:
+        """Take in a count (None: the access faults) at some values; returns what tells it from others."""
+        key: Key = (fault, exact)
         if traffic is not None:
             key += (traffic.wavefronts, traffic.ideal, traffic.ways, traffic.row_passes)
-        self.samples.setdefault(key, case)
+        if key not in self.samples:
+            self.samples[key] = Case(traffic, values, values.get("warp", 0), 1, fault, exact)
         self.points[key] = self.points.get(key, 0) + 1
         return key
 
-    def cases(self, when: Mapping[Hashable, str]) -> tuple[Case, ...]:
-        """The cases, worst first."""
-        found = [replace(c, points=self.points[key], when=when.get(key, "")) for key, c in self.samples.items()]
+    def cases(
+        self, bind: Callable[[Mapping[str, int]], Mapping[str, int]], when: Mapping[Hashable, str]
+    ) -> tuple[Case, ...]:
+        """The cases, worst first; `bind` tells the values of a sample as they are reported."""
+        found = [
+            replace(c, bind=bind(c.bind), points=self.points[key], when=when.get(key, ""))
+            for key, c in self.samples.items()
+        ]
         return tuple(sorted(found, key=lambda c: (-c.excess, -(c.traffic.ways if c.traffic else 0), bool(c.fault))))
 
 

@@ -187,7 +187,7 @@ def _read_access(parts: Parts, place: Place, tile: Tile, block: Block) -> TileAc
     if rule.loop:
         return rule.loop
     where = Const(1) if parts.condition is None else read_integer(_only(parts.text, parts.condition), scope)
-    unknown = next(expr.unknowns_of(offset, where), None)
+    unknown = expr.unknown_in(offset, where)
     if unknown is not None:
         return f"never known: {unknown.reason}"
     if rule.bytes_per_lane > tile.element_bytes and rule.bytes_per_lane % tile.element_bytes:

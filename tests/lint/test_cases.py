@@ -13,9 +13,9 @@ import pytest
 
 from bankcheck import expr
 from bankcheck.banks import count_wavefronts
+from bankcheck.expr import Evaluator
 from bankcheck.lint.config import Config
 from bankcheck.lint.facts import Execution, Facts, gather
-from bankcheck.lint.lanes import LaneEvaluator
 from bankcheck.lint.memory import UNIFORM, Site, conjunction
 from bankcheck.lint.program import read_program
 from bankcheck.lint.source import Source
@@ -108,7 +108,7 @@ def _agrees(execution: Execution, verdict: Verdict, access: dict[str, Any], vari
     data = [name for name in expr.symbols_of(site.offset) if name.startswith(UNIFORM)]
     told = [bind[name] for name in re.findall(r"\w+", access["expr"]) if name in bind and name not in first]
     values |= dict(zip(data, told, strict=False))  # a value from memory: the record has it under the variable's name
-    evaluate = LaneEvaluator(values)
+    evaluate = Evaluator(values)
     offsets, active = (
         value if isinstance(value, list) else [value] * 32
         for value in (evaluate(site.offset), evaluate(conjunction(site.guard)))

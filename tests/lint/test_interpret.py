@@ -188,6 +188,14 @@ def test_unknown_bins_that_are_whole_rows_of_banks_are_clean() -> None:
     assert counts(body) == [("h[bin * 32 + threadIdx.x]", 1)]
 
 
+@pytest.mark.parametrize("column", ["threadIdx.x / 32 ? lane / 2 : lane", "threadIdx.x / 32 ? lane : lane / 2"])
+def test_lanes_of_one_bank_are_not_hidden_by_another_warp(column: str) -> None:
+    body = (
+        f"int lane = threadIdx.x % 32; __shared__ int h[2048]; h[((const int*)g)[threadIdx.x] * 32 + ({column})] = 1;"
+    )
+    assert [count for _, count in counts(body, block="64")] == [None]
+
+
 def test_a_value_that_is_the_same_for_all_lanes_may_stay_unknown() -> None:
     body = "__shared__ int h[4096]; int at = ((const int*)g)[blockIdx.x]; h[at + threadIdx.x] = 1;"
     assert counts(body) == [("h[at + threadIdx.x]", 1)]
