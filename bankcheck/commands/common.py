@@ -16,9 +16,22 @@ if TYPE_CHECKING:
     from bankcheck.stills.canvas import Canvas
 
 FORMAT = click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to print.")
-HTML = click.option(
-    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write an interactive page."
-)
+
+
+class _OutputFile(click.Path):
+    """A file to write; never stdout, where the report goes."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "-":
+            self.fail("'-' is stdout, where the report goes: name a file ('./-' is one)", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_FILE = _OutputFile()
+HTML = click.option("--html", type=_FILE, metavar="FILE", help="Write an interactive page.")
 ARCH = click.option("--arch", default="sm_90", metavar="SM", help="Architecture: sm_70 to sm_121.")
 
 
@@ -127,7 +140,6 @@ def tile_options(function: Decorated) -> Decorated:
     return function
 
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
 _PICTURES = (
     click.option("--svg", type=_FILE, metavar="FILE", help="Write a picture."),
     click.option("--png", type=_FILE, metavar="FILE", help="The same as pixels."),

@@ -81,11 +81,9 @@ def command(
         None if max_bytes is None else read_size(max_bytes, "--max-bytes"), forbid, keep_rows_contiguous,
     )  # fmt: skip
     if array is not None or kernel is not None or defines or _is_source(file):
-        if html is not None:
-            raise click.UsageError("--html shows accesses given with --decl and --access; --svg also those of a source")
         from bankcheck.commands.solve_source import solve_file  # reading CUDA takes longer to load than to solve
 
-        return solve_file(file, array, kernel, defines, given, emit, output, (svg, png), verify=verify)
+        return solve_file(file, array, kernel, defines, given, emit, output, html, (svg, png), verify=verify)
     spec = given if file is None else _merged(read_spec(file), given)
     problem = _problem(spec)
     limits = limits_of(spec)

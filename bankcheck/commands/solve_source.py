@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 
 def solve_file(
     file: Path | None, array: str | None, kernel: str | None, defines: tuple[str, ...], spec: Spec, emit: str | None,
-    output: str, pictures: tuple[Path | None, Path | None], *, verify: bool = False,
+    output: str, html: Path | None, pictures: tuple[Path | None, Path | None], *, verify: bool = False,
 ) -> int:  # fmt: skip
-    """Solve for an array of a source file, print the result and write `pictures` (SVG, PNG). Returns the exit code."""
+    """Solve for an array of a source file, print the result and write a page and `pictures` (SVG, PNG).
+
+    Returns the exit code.
+    """
     if file is None:
         raise click.UsageError("--array names a shared array of a CUDA source: FILE is missing")
     if spec.declaration is not None or spec.accesses:
@@ -57,6 +60,11 @@ def solve_file(
     if verify:
         found = [replace(one, confirmed=confirmed_on_device(one.solution)) for one in found]
     path = shown(file, config)
+    if html is not None:
+        from bankcheck.page.shell import page, write_page
+        from bankcheck.page.source import source_views
+
+        write_page(html, page(f"A layout for {array} in {path}", source_views(path, text, found, refused)))
     if emit is not None:
         click.echo(_emitted(path, text, found, emit), nl=False)
     elif output == "json":

@@ -54,7 +54,7 @@ def page(title: str, views: Sequence[View]) -> str:
     style = "\n".join(_asset(f"{name}.css") for name in [*names, "print"])
     script = '(() => {\n"use strict";\n' + "\n".join(_asset(f"{name}.js") for name in [*names, "start"]) + "})();\n"
     data = {"views": [{"kind": view.kind, "data": view.data} for view in views]}
-    return "\n".join(
+    html = "\n".join(
         [
             "<!doctype html>",
             '<html lang="en">',
@@ -81,6 +81,7 @@ def page(title: str, views: Sequence[View]) -> str:
             "",
         ]
     )
+    return html.encode("utf-8", "replace").decode("utf-8")  # names of files may hold what is no text
 
 
 def write_page(path: Path, html: str) -> None:

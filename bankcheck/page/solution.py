@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from bankcheck.banks import count_wavefronts
 from bankcheck.page.coordinates import LanePlace, packed
 from bankcheck.page.rules import hardware_data, rule_data
 from bankcheck.page.shell import View
-from bankcheck.page.tile import PLAIN, tile_view
+from bankcheck.page.tile import tile_view
 from bankcheck.report.solve_text import report
 from bankcheck.report.style import unstyled
 from bankcheck.solve.emit import code, declaration, title
@@ -17,29 +18,32 @@ from bankcheck.solve.problem import Request, Tile, TileAccess
 from bankcheck.solve.sample import addresses_of
 from bankcheck.solve.solution import Ranked, Solution
 
-KEY = "solve"
 MOST_REQUESTS = 32
 """Requests of one access that the page can frame."""
 
 
 def solution_views(solution: Solution) -> list[View]:
     """The views of a solution: layouts and accesses, and the tile before and after."""
-    data = solution_data(solution)
-    after = data["layouts"][data["best"]]["layout"]
+    return framed_views(solution_data(solution), "solve", report(solution))
+
+
+def framed_views(data: dict[str, Any], key: str, text: Iterable[str]) -> list[View]:
+    """The views of `solution_data`, which `key` ties together, and the report as text."""
+    before, after = (data["layouts"][at]["layout"] for at in (0, data["best"]))
     return [
-        View("solve", "Layouts and accesses", data, unstyled("\n".join(report(solution)))),
-        tile_view(data["array"], PLAIN, after, key=KEY),
+        View("solve", "Layouts and accesses", {"key": key, **data}, "\n".join(map(unstyled, text))),
+        tile_view(data["array"], before, after, key=key),
     ]
 
 
 def solution_data(solution: Solution) -> dict[str, Any]:
     """What the view draws, as JSON values; see `assets/solve.js`. The unchanged layout comes first."""
     tile = solution.problem.tile
+    now = Layout(tile.padding)
     ranked: list[Ranked | None] = [solution.before]
-    ranked += [row for row in solution.ranked if row.layout != Layout()]
+    ranked += [row for row in solution.ranked if row.layout != now]
     best = next(at for at, row in enumerate(ranked) if row is not None and row.layout == solution.best.layout)
     return {
-        "key": KEY,
         "hardware": hardware_data(),
         "array": {
             "name": tile.name,
@@ -82,7 +86,7 @@ def layout_data(layout: Layout, tile: Tile) -> dict[str, Any]:
 
 
 def _layout(row: Ranked | None, tile: Tile) -> dict[str, Any]:
-    layout = Layout() if row is None else row.layout
+    layout = Layout(tile.padding) if row is None else row.layout
     return {
         "title": title(layout, tile),
         "layout": layout_data(layout, tile),
@@ -110,7 +114,7 @@ def _access(number: int, access: TileAccess, ranked: list[Ranked | None], tile: 
 
 
 def _unchanged_cost(request: Request, access: TileAccess, tile: Tile) -> int:
-    addresses = addresses_of(request, access, Layout(), tile)
+    addresses = addresses_of(request, access, Layout(tile.padding), tile)
     if any(at is not None and at % access.width_bytes for at in addresses):
         return 0
     return count_wavefronts(access.rule, addresses).wavefronts or 0

@@ -185,8 +185,7 @@ def test_files_with_nothing_to_report_are_named_not_shown(tmp_path: Path, made: 
     assert "transpose_padded.cu" in left_out.inner_text() and "_padded" not in page.locator(".file").inner_text()
 
 
-@pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_accessible_and_nothing_sticks_out(width: int, scheme: str, source: Path, made: Made, open_page: Open) -> None:
     from axe_playwright_python.sync_playwright import Axe
 

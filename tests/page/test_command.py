@@ -33,6 +33,8 @@ def test_several_accesses_are_views_of_one_page(bankcheck: Bankcheck, tmp_path: 
 
 ERRORS = {
     "folder": (["analyze", "s[tx]", "--html", "{folder}"], "is a directory"),
+    "stdout": (["analyze", "s[tx]", "--html", "-"], "'-' is stdout, where the report goes"),
+    "stdout, as pixels": (["ldmatrix", "--png", "-"], "'-' is stdout, where the report goes"),
     "missing folder": (["analyze", "s[tx]", "--html", "{folder}/no/t.html"], "No such file or directory"),
     "global": (["analyze", "--space", "global", "s[tx]", "--html", "{folder}/t.html"], "global memory has none"),
     "unknown": (["analyze", "s[idx[tx]]", "--html", "{folder}/t.html"], "--html has nothing to show: not analysed"),

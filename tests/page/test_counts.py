@@ -113,7 +113,7 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("s[33*tx + j]", {"dtype": "char"}),
     ("tile[tx][ty]", {"where": "tx < n", "block": (16, 4)}),
     ("tile[tx / (j - 3)][ty]", {"block": (8, 8)}),
-    ("tile[tx*k*k][j+m]", {}),
+    ("tile[tx*k*k][j]", {}),
     ("tile[lane / 8][lane % 8]", {"dtype": "float4", "op": "cp.async", "shape": (8, 8)}),
     ("tile[tx][ty].y", {"dtype": "float3", "op": "store", "shape": (32, 8)}),
     ("struct P { float x, y; }; __shared__ P tile[16][8]; tile[tx % 16][ty].y", {}),

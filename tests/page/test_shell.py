@@ -83,6 +83,12 @@ def test_every_asset_is_used() -> None:
     assert {path.stem for path in ASSETS.iterdir()} == used
 
 
+def test_what_is_no_text_is_replaced(tmp_path: Path) -> None:
+    name = b"kernel\xff.cu".decode("utf-8", "surrogateescape")
+    write_page(tmp_path / "t.html", page(name, [View("code", name, {"title": name}, name)]))
+    assert "<h1>kernel?.cu</h1>" in (tmp_path / "t.html").read_text(encoding="utf-8")
+
+
 def test_a_page_is_written_over_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "t.html"
     for title in ("first", "second"):

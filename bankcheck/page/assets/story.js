@@ -6,7 +6,7 @@ function storyOf(data, layout, count, plain) {
   if (!count.groups.length) return { verdict: "good", lead: "Nothing to serve:", sentences: ["no lane takes part."] };
   const sentences = [];
   if (count.wavefronts === null) sentences.push(`${data.rule.loop}. One round of it is drawn here.`);
-  if (count.ways > 1) sentences.push(...meetings(data, count), ...costs(data, count));
+  if (count.ways > 1) sentences.push(bankSentence(data), ...meetings(data, count), ...costs(data, count));
   else sentences.push(...noMeetings(data, count));
   const reason = strideReason(data, count) || xorReason(layout, count);
   if (reason) sentences.push(reason);
@@ -45,6 +45,10 @@ const lanesOf = (queue) => laneNames([...new Set(queue.flatMap((item) => item.la
 
 function capital(text) {
   return text[0].toUpperCase() + text.slice(1);
+}
+
+function bankSentence({ hardware: { banks, wordBytes } }) {
+  return `Shared memory is dealt out to ${banks} banks, one ${wordBytes}-byte word after the other.`;
 }
 
 function meetings(data, count) {
