@@ -148,11 +148,11 @@ _OPS = {"load": "ld.{space}.b{bits}", "store": "st.{space}.b{bits}", "cas": "ato
 def rule_for_op(op: str, nbytes: int, ctype: Type, space: str) -> Rule:
     """The hardware rule for an operation by its short name (load, store, atomic, cas, cp.async, ...) or PTX name."""
     if op in RULES:
-        rule = rule_for(op)
-        if rule.bytes_per_lane != nbytes:
-            raise BankcheckError(f"{op} accesses {rule.bytes_per_lane} bytes per lane, this expression {nbytes}")
-        return rule
-    if op == "atomic":
+        width = RULES[op].bytes_per_lane
+        if width != nbytes:
+            raise BankcheckError(f"{op} accesses {width} bytes per lane, this expression {nbytes}")
+        name = op
+    elif op == "atomic":
         suffix = {"float": "f32", "double": "f64", "half2": "f16x2", "half": "f16"}.get(name_of(ctype))
         if suffix is None:
             suffix = ("s" if isinstance(ctype, CInt) and ctype.signed and nbytes == 4 else "u") + str(8 * nbytes)
@@ -169,7 +169,7 @@ def rule_for_op(op: str, nbytes: int, ctype: Type, space: str) -> Rule:
         raise BankcheckError(
             f"unknown --op '{op[:40]}' (load, store, atomic, cas, cp.async[.ca|.cg], ldmatrix.x4, ...)"
         )
-    if space == "global" and op not in ("load", "store"):
+    if space == "global" and not name.startswith(("ld.", "st.")):
         raise BankcheckError(f"--op {op} is for shared memory; --space global takes load and store")
     return rule_for(name)
 

@@ -59,7 +59,8 @@ class Rule:
     `groups` lists the lanes served together; a load for which the pair condition holds is served as
     `merged_groups` instead (empty: never merges). `counts` is what a bank serialises: distinct words,
     or requesting lanes. `multiplier` scales the sum. `loop` is set where the instruction compiles to a
-    loop whose cost depends on data: no count is predicted then, and the text says why.
+    loop whose cost depends on data: no count is predicted then, and the text says why. `not_ptx` is set where
+    only the compiler makes the instruction: no PTX can ask for it, and the text says what it is made of.
     """
 
     instruction: str
@@ -72,6 +73,7 @@ class Rule:
     matrices: int = 0
     row_writes: bool = False
     loop: str = ""
+    not_ptx: str = ""
 
 
 AGGREGATED = "red.shared.aggregated.u32"
@@ -108,9 +110,9 @@ def _rows() -> list[Rule]:
     rows.append(replace(atomic, instruction="atom.shared.cas.b32", multiplier=2))
     rows.append(Rule("atom.shared.cas.b64", 8, HALVES, MEASURED, counts="lanes", multiplier=2))
 
-    # nvcc makes a 32-bit `atomicAdd(p, 1)` whose result is not used an ATOMS.POPC.INC, for which lanes with the same
-    # address are one; 28 address patterns agree with the counter. PTX has no name for it.
-    rows.append(Rule(AGGREGATED, 4, WARP, MEASURED))
+    # Lanes with the same address are one; 28 address patterns agree with the counter.
+    made_of = "nvcc makes it (ATOMS.POPC.INC) of a 32-bit atomicAdd(p, 1) whose result is not used"
+    rows.append(Rule(AGGREGATED, 4, WARP, MEASURED, not_ptx=f"{AGGREGATED} is no PTX instruction: {made_of}"))
 
     rows.append(replace(atomic, instruction="cp.async.ca.4"))
     rows.append(Rule("cp.async.ca.8", 8, HALVES, MEASURED, counts="lanes"))
@@ -128,7 +130,7 @@ RULES.update({alias: replace(RULES[name], instruction=alias) for alias, name in 
 
 
 def rule_for(instruction: str) -> Rule:
-    """The row for `instruction`, written as in PTX (`ld.shared.b64`, `ldmatrix.x4.trans`, `cp.async.cg.16`).
+    """The row for `instruction`: AGGREGATED, or PTX's name (`ld.shared.b64`, `ldmatrix.x4.trans`, `cp.async.cg.16`).
 
     Raises `BankcheckError` for an instruction that has no row.
     """
@@ -137,7 +139,7 @@ def rule_for(instruction: str) -> Rule:
     except KeyError:
         raise BankcheckError(
             f"no hardware rule for instruction '{instruction}' (known: ld/st.shared.bN, ldmatrix.xN, stmatrix.xN, "
-            "atom/red.shared.OP.TYPE, cp.async.ca.N, cp.async.cg.16)"
+            f"atom/red.shared.OP.TYPE, {AGGREGATED}, cp.async.ca.N, cp.async.cg.16)"
         ) from None
 
 

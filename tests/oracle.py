@@ -77,7 +77,7 @@ def row_passes(addresses: list[int | None]) -> int:
 
 
 def wavefronts(instruction: str, addresses: list[int | None]) -> int:
-    """The count for an instruction by its PTX name."""
+    """The count for an instruction by its PTX name, or by bankcheck's where PTX has none."""
     parts = instruction.split(".")
     width = {"b8": 1, "b16": 2, "b32": 4, "b64": 8, "b128": 16}.get(parts[-1], 4)
     if parts[-2] in ("v2", "v4"):
@@ -95,6 +95,8 @@ def wavefronts(instruction: str, addresses: list[int | None]) -> int:
         if size == 16:
             return sum(requests(addresses, range(start, start + 8)) for start in range(0, 32, 8))
         return requests(addresses, range(32)) if size == 4 else _halves(addresses)
+    if parts[2] == "aggregated":  # lanes that name one word are added up first: they are one request
+        return degree(addresses, 4, range(32))
     if parts[2] == "cas":
         return 2 * (_halves(addresses) if parts[3] == "b64" else requests(addresses, range(32)))
     return requests(addresses, range(32))

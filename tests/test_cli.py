@@ -184,6 +184,20 @@ def test_count_names_the_line_of_a_bad_row(row: str, message: str) -> None:
     assert done.code == 2 and f"bankcheck: error: {message}" in done.err and "Traceback" not in done.err
 
 
+def test_the_atomic_that_only_nvcc_makes_is_counted_by_bankchecks_name() -> None:
+    """Its lanes of one address are one, unlike those of the increment that PTX can ask for; memory must be shared."""
+    done = run_process("count", stdin="red.shared.aggregated.u32,0 0 128\nred.shared.add.u32,0 0 128\n")
+    assert [line.split()[1:3] for line in done.out.splitlines()[1:]] == [
+        ["red.shared.aggregated.u32", "2"],
+        ["red.shared.add.u32", "3"],
+    ]
+    assert len({len(line) for line in done.out.splitlines()}) == 1  # columns stay columns
+    access = ("analyze", "s[tx/2]", "--dtype", "int", "--op", "red.shared.aggregated.u32")
+    assert "1 wavefront" in run_process(*access).out
+    done = run_process(*access, "--space", "global")
+    assert done.code == 2 and "--op red.shared.aggregated.u32 is for shared memory" in done.err
+
+
 def test_colour_only_where_it_is_wanted() -> None:
     assert "\x1b" not in run_process("analyze", "s[2*tx]").out
     assert "\x1b" not in run_process("analyze", "s[2*tx]", NO_COLOR="1").out

@@ -53,7 +53,7 @@ def test_aggregated_atomics_are_reproduced() -> None:
     for instruction, hardware, lanes in rows:
         addresses = [int(address) for address in lanes.split()]
         assert count_wavefronts(instruction, addresses).wavefronts == int(hardware)
-        assert oracle.degree(addresses, 4, range(32)) == int(hardware)
+        assert oracle.wavefronts(instruction, addresses) == int(hardware)
 
 
 def test_ideal_is_nsights_where_the_counts_agree() -> None:

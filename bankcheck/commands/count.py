@@ -13,7 +13,7 @@ from bankcheck.trace import Row, count_rows
 
 CHUNK = 1000
 """Rows printed at once."""
-_HEAD = f"{'line':>6}  {'instruction':<24} {'wavefronts':>10} {'ideal':>6} {'excess':>6} {'ways':>5}"
+_HEAD = f"{'line':>6}  {'instruction':<25}{'wavefronts':>10} {'ideal':>6} {'excess':>6} {'ways':>5}"
 
 
 @click.command("count")
@@ -50,10 +50,10 @@ def command(file: str, output: str, check: bool) -> int:
 def _as_text(row: Row) -> str:
     traffic = row.traffic
     if traffic.wavefronts is None:
-        return f"{row.line:>6}  {row.instruction:<24} {'-':>10} {'-':>6} {'-':>6} {'-':>5}  {traffic.reason}"
+        return f"{row.line:>6}  {row.instruction:<25}{'-':>10} {'-':>6} {'-':>6} {'-':>5}  {traffic.reason}"
     counts = f"{traffic.wavefronts:>10} {traffic.ideal:>6} {traffic.excess:>6} {traffic.ways:>5}"
     passes = f"  {traffic.row_passes} row passes" if traffic.row_passes is not None else ""
-    return f"{row.line:>6}  {row.instruction:<24} {counts}{passes}"
+    return f"{row.line:>6}  {row.instruction:<25}{counts}{passes}"
 
 
 def _as_json(row: Row) -> str:

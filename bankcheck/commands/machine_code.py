@@ -9,7 +9,7 @@ from pathlib import Path
 from bankcheck.compiled.files import profile_file
 from bankcheck.compiled.inputs import Build, load
 from bankcheck.compiled.launch import Options
-from bankcheck.compiled.names import demangle, split_signature
+from bankcheck.compiled.names import plain_name, split_signature
 from bankcheck.compiled.results import ASSUMED, UNKNOWN, InstructionProfile, KernelProfile
 from bankcheck.errors import BankcheckError
 from bankcheck.lint.compiled import MachineAccess
@@ -43,7 +43,7 @@ def _accesses(
     names = _kernels(file, text, build)
     if isinstance(names, str):
         raise BankcheckError(names)
-    mangled = [name for name in names if _plain(name) == kernel]
+    mangled = [name for name in names if plain_name(name) == kernel]
     if not mangled:
         raise BankcheckError(f"the machine code has no kernel '{kernel}': no kernel, or a template without an instance")
     options = Options(block=",".join(map(str, block)) if block else "")
@@ -64,11 +64,6 @@ def _kernels(file: str, text: str, build: Build) -> tuple[str, ...] | str:
         return tuple(name for item in load(file, data, build) for name in item.cubin.kernels)
     except BankcheckError as problem:
         return problem.message
-
-
-def _plain(mangled: str) -> str:
-    """`void ns::k<3>(int*)` -> `k`."""
-    return split_signature(demangle(mangled))[0].split("<")[0].split("::")[-1]
 
 
 def _touches_shared(row: InstructionProfile, file: str) -> bool:

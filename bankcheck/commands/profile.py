@@ -69,7 +69,8 @@ def command(
         raise BankcheckError(f"--diff prints text or json, not {form}")
     options = Options(block, grid, arguments, smem)
     build = Build(arch, kernel, nvcc, (), not no_cache)
-    profiles = profile_file(file, build, options, blocks)
+    left_out: list[str] = []
+    profiles = profile_file(file, build, options, blocks, left_out)
     status = 0
     if old is not None:
         from bankcheck.compiled import diff  # difflib is not small
@@ -83,6 +84,12 @@ def command(
     if html is not None:
         _write_html(html, file, profiles)
     write_pictures(svg, png, lambda: _picture(file, profiles))
+    for name in left_out:
+        undecided = "check not decided: " if limits and not allow_unknown else ""
+        click.echo(
+            f"{undecided}template {name} is left out: no instance in the file (--kernel '{name}<...>')", err=True
+        )
+        status = 1 if undecided else status
     for limit in limits:
         for item in profiles:
             if message := limit.judge(item, allow_unknown):

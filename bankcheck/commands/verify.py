@@ -80,11 +80,16 @@ def ldmatrix(ncu: bool, record: Path | None, output: str, **given: Any) -> int:
 @RECORD
 @FORMAT
 def all_(random: int, seed: int, ncu: bool, record: Path | None, output: str) -> int:
-    """Every instruction with a rule: a table of patterns and of layouts, and random patterns."""
+    """Every instruction that PTX names and that has a count: a table of patterns and of layouts, and random patterns.
+
+    Instructions that have a rule and are not made are listed on stderr with the reason.
+    """
     from bankcheck.verify.layouts import verify_layouts
-    from bankcheck.verify.plan import table
+    from bankcheck.verify.plan import left_out, table
 
     device = _device()
+    for reason in left_out():
+        _say(f"left out: {reason}")
     layouts = verify_layouts(device, _say)
     return _finish(device, table(random, seed), layouts, ncu, record, output, seed)
 

@@ -12,6 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from bankcheck.compiled import shims
+from bankcheck.compiled.cubin import read_cubin
+from bankcheck.compiled.names import choose_kernels
 from bankcheck.compiled.source import SourceFacts, blank, blank_host_code, top_level_items, without_comments
 from bankcheck.compiled.toolchain import cached, content_key, find_tool, run_tool, store, tool_version, wheel_folders
 from bankcheck.errors import BankcheckError
@@ -47,7 +49,7 @@ def compile_source(
     if use_cache and (known := cached(key)):
         return known
     if compiler:
-        cubin = _by_nvcc(compiler, path, arch, instances, options)
+        cubin = _by_nvcc(compiler, path, arch, instances, options, kernel or "")
     else:
         cubin = _Nvrtc(str(library)).compile(path, data.decode(errors="replace"), arch, instances, options)
     if use_cache:
@@ -114,8 +116,31 @@ def _recorded_options(place: Path, target: Path) -> tuple[list[str], str | None]
     return kept, compiler
 
 
-def _by_nvcc(compiler: str, path: str, arch: str, instances: Sequence[str], options: Sequence[str]) -> bytes:
+def _refuse_shell_text(path: str, options: Sequence[str]) -> None:
+    """nvcc starts its tools through a shell, in which names and options with these characters would run commands.
+
+    (Seen with nvcc 13.0: a file named `$(command).cu`. It escapes quotes in options, but not in file names.)
+    """
+    names = {path: '$`"\\\n', str(Path(path).resolve()): '$`"\\\n', **dict.fromkeys(options, "$`\n")}
+    for text, active in names.items():
+        if any(character in text for character in active):
+            shown = text[:60].replace("\n", " ")
+            raise BankcheckError(f"nvcc would hand '{shown}' to a shell: not compiled with it (try --nvcc {NVRTC})")
+
+
+def _has(cubin: bytes, kernel: str) -> bool:
+    try:
+        return bool(choose_kernels(kernel, read_cubin(cubin).kernels))
+    except BankcheckError:
+        return False
+
+
+def _by_nvcc(
+    compiler: str, path: str, arch: str, instances: Sequence[str], options: Sequence[str], kernel: str
+) -> bytes:
     """Compile with nvcc; instances that are asked for get their address taken in a file that includes this one."""
+    _refuse_shell_text(path, options)
+    path = f"./{path}" if path.startswith("-") else path
     with tempfile.TemporaryDirectory(prefix="bankcheck-") as folder:
         output = str(Path(folder) / "kernel.cubin")
         source = path
@@ -129,9 +154,11 @@ def _by_nvcc(compiler: str, path: str, arch: str, instances: Sequence[str], opti
             Path(source).write_text("\n".join(lines) + "\n")
             try:
                 run_tool([*command, source], "nvcc")
-            except BankcheckError:
+            except BankcheckError as problem:
                 # An instance whose arguments are local to the host code: nvcc makes it from the launch itself.
                 run_tool([*command, path], "nvcc")
+                if kernel in missing and not _has(Path(output).read_bytes(), kernel):
+                    raise problem
         else:
             run_tool([*command, source], "nvcc")
         return Path(output).read_bytes()

@@ -55,15 +55,19 @@ class KernelDiff:
 
     kernel: str
     changes: tuple[Change, ...]
+    unknown: int = 0
+    """Lines that are not known in both builds, so that nothing can be said about their change."""
+    assumptions: tuple[str, ...] = ()
+    """Those of both builds; where only one makes it, with that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """All kernels of two files, and those that only one of them has."""
+    """All kernels of two files, and those that only one of them has; of new ones, with their excess."""
 
     kernels: tuple[KernelDiff, ...]
     only_old: tuple[str, ...]
-    only_new: tuple[str, ...]
+    only_new: tuple[tuple[str, int], ...]
 
 
 def compare(old: Sequence[KernelProfile], new: Sequence[KernelProfile], old_text: Sources, new_text: Sources) -> Diff:
@@ -75,14 +79,24 @@ def compare(old: Sequence[KernelProfile], new: Sequence[KernelProfile], old_text
         name = split_signature(profile.kernel)[0]
         other = before.get(normal_name(profile.kernel)) or (old[0] if len(old) == len(new) == 1 else None)
         if other is None:
-            only_new.append(name)
+            only_new.append((name, profile.total("shared_wavefronts") - profile.total("shared_ideal")))
             continue
         matched.add(other.mangled)
         pairs = match(_lines(other, old_text), _lines(profile, new_text))
-        changed = (pair for pair in pairs if _counts(pair.old) != _counts(pair.new))
-        found.append(KernelDiff(name, tuple(changed)))
+        changed = tuple(pair for pair in pairs if _counts(pair.old) != _counts(pair.new))
+        unknown = sum(_counts(pair.old) == _counts(pair.new) == (None, None, None) for pair in pairs)
+        found.append(KernelDiff(name, changed, unknown, _assumptions(other, profile)))
     only_old = (split_signature(profile.kernel)[0] for profile in old if profile.mangled not in matched)
     return Diff(tuple(found), tuple(only_old), tuple(only_new))
+
+
+def _assumptions(old: KernelProfile, new: KernelProfile) -> tuple[str, ...]:
+    notes = dict.fromkeys((*old.assumptions, *new.assumptions))
+    return tuple(
+        note if note in old.assumptions and note in new.assumptions
+        else f"{note} (only the {'old' if note in old.assumptions else 'new'} build)"
+        for note in notes
+    )  # fmt: skip
 
 
 def _counts(line: Line | None) -> Counts:
@@ -133,7 +147,12 @@ def match(old: Sequence[Line], new: Sequence[Line]) -> list[Change]:
 
 
 def excess_grew(found: Diff) -> bool:
-    """True if some kernel has more excess wavefronts than before, or excess that is not known any more."""
+    """True if some kernel has more excess wavefronts than before, or excess that is not known any more.
+
+    A kernel that the old build does not have had none.
+    """
+    if any(excess for _, excess in found.only_new):
+        return True
     for kernel in found.kernels:
         before = sum(_counts(change.old)[1] or 0 for change in kernel.changes)
         after = sum(_counts(change.new)[1] or 0 for change in kernel.changes)
@@ -148,21 +167,31 @@ def text(found: Diff) -> str:
     """The changes as a table: old -> new."""
     lines: list[str] = []
     for kernel in found.kernels:
+        unknown = f"; lines unknown in both builds: {kernel.unknown}" if kernel.unknown else ""
+        assumed = [f"  assumed: {note}" for note in kernel.assumptions]
         if not kernel.changes:
-            lines.append(f"{kernel.kernel}: no change")
+            lines.append(f"{kernel.kernel}: no change{unknown}")
+            lines += assumed
             continue
-        lines.append(f"{kernel.kernel}: wavefronts, excess, sectors by line (old -> new)")
-        places = [_place(change) for change in kernel.changes]
-        width = max(map(len, places))
-        for place, change in zip(places, kernel.changes, strict=True):
-            pairs = zip(_counts(change.old), _counts(change.new), strict=True)
-            cells = (_number(a) if a == b else f"{_number(a)} -> {_number(b)}" for a, b in pairs)
-            shown = (change.new or change.old or _NO_LINE).text[:60]
-            numbers = "  ".join(f"{cell:>20}" for cell in cells)
-            lines.append(f"  {place.ljust(width)}{numbers}  {shown}")
+        lines.append(f"{kernel.kernel}: wavefronts, excess, sectors by line (old -> new){unknown}")
+        lines += assumed
+        rows = [_row(change) for change in kernel.changes]
+        widths = [max(map(len, column)) for column in zip(*(cells for cells, _ in rows), strict=True)]
+        for (place, *numbers), shown in rows:
+            padded = "  ".join(cell.rjust(size) for cell, size in zip(numbers, widths[1:], strict=True))
+            lines.append(f"  {place.ljust(widths[0])}  {padded}  {shown}")
     lines += [f"{name}: only in the old build" for name in found.only_old]
-    lines += [f"{name}: only in the new build" for name in found.only_new]
+    lines += [
+        f"{name}: only in the new build" + (f", excess {excess:,}" if excess else "") for name, excess in found.only_new
+    ]
     return "\n".join(lines)
+
+
+def _row(change: Change) -> tuple[tuple[str, ...], str]:
+    """((place, wavefronts, excess, sectors), the line's text)."""
+    pairs = zip(_counts(change.old), _counts(change.new), strict=True)
+    cells = (_number(a) if a == b else f"{_number(a)} -> {_number(b)}" for a, b in pairs)
+    return (_place(change), *cells), (change.new or change.old or _NO_LINE).text[:60]
 
 
 def _place(change: Change) -> str:
@@ -181,11 +210,11 @@ def document(found: Diff) -> dict[str, Any]:
         "version": 1,
         "excess_grew": excess_grew(found),
         "kernels": [
-            {"kernel": kernel.kernel,
+            {"kernel": kernel.kernel, "lines_unknown_in_both": kernel.unknown, "assumptions": list(kernel.assumptions),
              "changes": [{"old": _line_json(c.old), "new": _line_json(c.new)} for c in kernel.changes]}
             for kernel in found.kernels
         ],
-        "only_old": list(found.only_old), "only_new": list(found.only_new),
+        "only_old": list(found.only_old), "only_new": [name for name, _ in found.only_new],
     }  # fmt: skip
 
 

@@ -13,11 +13,24 @@ from bankcheck.compiled.launch import Options
 from bankcheck.compiled.names import choose_kernels
 from bankcheck.compiled.results import KernelProfile, from_json, to_json
 from bankcheck.compiled.toolchain import cached, content_key, disassemble, store
+from bankcheck.errors import BankcheckError
 
 
-def profile_file(path: str, build: Build, options: Options, blocks: int = 0) -> list[KernelProfile]:
-    """Profile the kernels of a file, from the cache if nothing changed. Raises `BankcheckError`."""
+def profile_file(
+    path: str, build: Build, options: Options, blocks: int = 0, left_out: list[str] | None = None
+) -> list[KernelProfile]:
+    """Profile the kernels of a file, from the cache if nothing changed. Raises `BankcheckError`.
+
+    `left_out` receives the templates of the source that are not profiled, because nothing says with which arguments.
+    """
     items = load(path, read_file(path), build)
+    missing = [name for item in items for name in item.missing_templates]
+    kernels = any(item.cubin.kernels for item in items)
+    if missing and (build.kernel in missing or not kernels):
+        name = build.kernel if build.kernel in missing else missing[0]
+        raise BankcheckError(f"nothing in {path} says with which arguments to compile {name}: --kernel '{name}<...>'")
+    if left_out is not None and build.kernel is None:
+        left_out += missing
     if len(items) > 1:
         # A program has one image for each of its source files: most of them do not have the kernel.
         every = [name for item in items for name in item.cubin.kernels]

@@ -8,6 +8,7 @@ from pathlib import Path
 from bankcheck.compiled import compilers
 from bankcheck.compiled.containers import device_images
 from bankcheck.compiled.cubin import Cubin, is_cubin, read_cubin
+from bankcheck.compiled.names import plain_name
 from bankcheck.compiled.source import SourceFacts, read_source
 from bankcheck.errors import BankcheckError
 
@@ -33,6 +34,11 @@ class Input:
     data: bytes
     cubin: Cubin
     facts: SourceFacts = field(default_factory=SourceFacts)
+
+    @property
+    def missing_templates(self) -> list[str]:
+        """Kernel templates of the source that the code has no instance of."""
+        return sorted(self.facts.templates - {plain_name(name) for name in self.cubin.kernels})
 
 
 def read_file(path: str) -> bytes:

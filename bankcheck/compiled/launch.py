@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bankcheck.compiled.cubin import KernelFacts, Parameter
@@ -79,11 +80,16 @@ def check_launch(block: tuple[int, int, int], grid: tuple[int, int, int]) -> Non
         )
 
 
+def shared_sizes(facts: KernelFacts, arch: str) -> tuple[int, int, int]:
+    """Bytes of shared memory: (kept by the system, at the start), (the kernel's own), (what a block can have)."""
+    number = int(arch.removeprefix("sm_"))
+    reserved = _RESERVED_BYTES if number >= MEASURED_ARCH else 0
+    return reserved, max(0, facts.static_shared_bytes - reserved), _SHARED_KB.get(number, 227) << 10
+
+
 def check_shared(facts: KernelFacts, dynamic_bytes: int, arch: str) -> None:
     """Raises `BankcheckError` for more shared memory than a block can have."""
-    number = int(arch.removeprefix("sm_"))
-    limit = _SHARED_KB.get(number, 227) << 10
-    static = max(0, facts.static_shared_bytes - (_RESERVED_BYTES if number >= MEASURED_ARCH else 0))
+    _, static, limit = shared_sizes(facts, arch)
     if dynamic_bytes and static + dynamic_bytes > limit:
         own = f" and {static:,} of the kernel's own" if static else ""
         raise BankcheckError(f"--smem {dynamic_bytes}{own} is too large: a block has {limit:,} bytes on {arch}")
@@ -204,6 +210,31 @@ def _guess(parameter: Parameter, declared: str | None) -> tuple[int | None, str]
     return None, f"{size} bytes not given: unknown (--arg {parameter.position}@OFFSET=VALUE)"
 
 
+def _position(name: str, names: tuple[str, ...]) -> int:
+    """The parameter that is meant by its name or number; -1 for none."""
+    return names.index(name) if name in names else int(name) if name.isdecimal() and len(name) < 5 else -1
+
+
+def arguments_for(
+    arguments: tuple[str, ...], kernels: Mapping[str, tuple[KernelFacts, tuple[str, ...]]]
+) -> dict[str, tuple[str, ...]]:
+    """Kernel -> the `--arg` texts it is concerned by. `kernels` maps to facts and parameter names.
+
+    A text that means a parameter of some kernels is theirs only; one that no kernel has is left to all, to be refused.
+    """
+    found: dict[str, list[str]] = {kernel: [] for kernel in kernels}
+    for text in arguments:
+        name = text.partition("=")[0].strip().partition("@")[0]
+        having = [
+            kernel
+            for kernel, (facts, names) in kernels.items()
+            if _position(name, names) in {parameter.position for parameter in facts.parameters}
+        ]
+        for kernel in having or kernels:
+            found[kernel].append(text)
+    return {kernel: tuple(texts) for kernel, texts in found.items()}
+
+
 def _given(
     arguments: tuple[str, ...], facts: KernelFacts, types: tuple[str, ...] | None, names: tuple[str, ...]
 ) -> dict[tuple[int, int], int]:
@@ -212,7 +243,7 @@ def _given(
     for text in arguments:
         key, separator, value = text.partition("=")
         name, _, offset_text = key.strip().partition("@")
-        position = names.index(name) if name in names else int(name) if name.isdecimal() and len(name) < 5 else -1
+        position = _position(name, names)
         parameter = next((p for p in facts.parameters if p.position == position), None)
         if not separator or parameter is None:
             have = ", ".join(names) if names else f"0 to {len(facts.parameters) - 1}" if facts.parameters else "none"

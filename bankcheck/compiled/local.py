@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _MAX_PLACES = 256
 """Different addresses of one instruction that are followed; beyond, what was written is forgotten."""
+_WORDS_A_STEP = 256
+"""Every so many words on the stack make a store cost one more step of the work limit: what a deep recursion costs."""
 _NARROW = frozenset(("U8", "S8", "U16", "S16"))
 
 
@@ -35,6 +37,7 @@ class LocalMemory:
 
     def store(self, machine: Machine, instruction: Instruction, low: Value, active: Mask, unsure: Mask | None) -> None:
         """STL."""
+        machine.cost += len(self.words) // _WORDS_A_STEP
         data = instruction.operands[-1]
         places = _places(low, active)
         if places is None or data.kind != "register":

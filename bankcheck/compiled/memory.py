@@ -132,6 +132,10 @@ class Memory:
         if (rows[lanes] & np.uint32(rule.bytes_per_lane - 1)).any():
             machine.tally.unknown((index,), f"an address is not a multiple of {rule.bytes_per_lane}: it would fault")
             return [0, 0, 0]
+        if low.tags is None or not low.tags[active].any():
+            supplying = lanes[:, : 8 * rule.matrices or LANES]
+            touched = rows[:, : supplying.shape[1]][supplying]
+            machine.tally.reaches(index, int(touched.max(initial=0)) + rule.bytes_per_lane)
         first = rows[np.arange(len(rows)), lanes.argmax(axis=1)] & ~np.uint32(width - 1)
         relative = np.where(lanes, rows - first[:, None], np.uint32(0))
         key = (rule.instruction, relative.tobytes(), lanes.tobytes())
@@ -179,6 +183,8 @@ class Memory:
             if any(value.tags is not None and value.tags[active].any() for value in values):
                 machine.tally.unknown((index,), f"{what} depends on {machine.why(values, active)}")
                 return [0, 0, 0, 0, 0]
+        if active.any():
+            machine.tally.reaches(index, int(to.known[active].max()) + access.bytes_per_lane)
         source = origin[0].known.astype(np.int64) | origin[1].known.astype(np.int64) << 32
         columns = [array.reshape(-1, LANES) for array in (to.known.astype(np.int64), source, active, copying)]
         used = columns[2].any(axis=1)

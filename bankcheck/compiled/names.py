@@ -74,6 +74,11 @@ def split_signature(demangled: str) -> tuple[str, tuple[str, ...] | None]:
     return demangled, None
 
 
+def plain_name(mangled: str) -> str:
+    """ "_ZN2ns1kILi3EEvPf" -> "k": the name as the source declares it."""
+    return split_signature(demangle(mangled))[0].split("<")[0].split("::")[-1]
+
+
 def split_commas(text: str) -> list[str]:
     """Cut at the commas outside brackets."""
     parts, start, at = [], 0, 0

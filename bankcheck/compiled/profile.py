@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bankcheck.compiled import disassembly, flow, names, sass
 from bankcheck.compiled.access import Access, access_of
 from bankcheck.compiled.blocks import count_blocks
+from bankcheck.compiled.bounds import check_reach
 from bankcheck.compiled.crosslane import make_geometry
 from bankcheck.compiled.cubin import Cubin, KernelFacts
 from bankcheck.compiled.execute import new_machine
-from bankcheck.compiled.launch import SHARED_WINDOW_HIGH, STACK_POINTER, Launch, Options, build_launch, check_shared
+from bankcheck.compiled.launch import (
+    SHARED_WINDOW_HIGH,
+    STACK_POINTER,
+    Launch,
+    Options,
+    arguments_for,
+    build_launch,
+    check_shared,
+)
 from bankcheck.compiled.results import ASSUMED, COMPUTED, UNKNOWN, InstructionProfile, KernelProfile
 from bankcheck.compiled.sass import Function, Instruction
 from bankcheck.compiled.source import SourceFacts
@@ -65,6 +74,8 @@ def profile_kernel(
     counted = count_blocks(run, launch, depends, limits.blocks)
     if counted.assumption:
         assumptions.append(counted.assumption)
+    if assumption := check_reach(counted.tally, facts, launch, cubin.arch):
+        assumptions.append(assumption)
     if memory.used_initialised:
         assumptions.append("__constant__ memory holds its initial values")
     rows = []
@@ -194,16 +205,19 @@ def profile_cubin(
         raise BankcheckError("the file has no kernels")
     functions = disassembly.read_listing(listing, frozenset(chosen))
     stacks = disassembly.read_inlining(inlining) if inlining else {}
+    source = source or SourceFacts()
+    plain = {name: names.plain_name(name) for name in chosen}
+    parameters = {name: source.parameters.get(plain[name], ()) for name in chosen}
+    arguments = arguments_for(options.arguments, {name: (cubin.kernels[name], parameters[name]) for name in chosen})
     profiles = []
     for name in chosen:
         if name not in functions:
             raise BankcheckError(f"nvdisasm lists no code for the kernel {names.demangle(name)}")
-        plain = names.split_signature(names.demangle(name))[0].split("<")[0].split("::")[-1]
-        parameters = source.parameters.get(plain, ()) if source else ()
-        site = source.shapes.get(plain, ("", "")) if source else ("", "")
         profiles.append(
             profile_kernel(
-                cubin, cubin.kernels[name], functions[name], stacks.get(name, {}), options, parameters, site, limits
+                cubin, cubin.kernels[name], functions[name], stacks.get(name, {}),
+                replace(options, arguments=arguments[name]), parameters[name],
+                source.shapes.get(plain[name], ("", "")), limits,
             )
-        )
+        )  # fmt: skip
     return profiles

@@ -15,6 +15,10 @@ Totals = Callable[[str], int | None]
 Sources = Mapping[str, Sequence[str]]
 """File name as recorded by the compiler -> its lines, for the files that could be read."""
 
+_LEAST_ROOM = 20
+"""Columns that the source must have to stand in the line of its numbers."""
+_NOTES = 4
+"""Reasons printed below a row."""
 _HEAD = ("line", "requests", "wavefronts", "ideal", "excess", "n-way", "sectors", "ideal", "")
 _RED, _YELLOW, _BOLD, _DIM, _END = "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
@@ -103,20 +107,27 @@ def _cells(
 
 
 def _table(rows: list[tuple[str, ...]], tails: list[tuple[str, ...]], width: int, paint: Paint) -> list[str]:
-    columns = list(zip(*rows, strict=True))
-    widths = [max(map(len, column)) for column in columns[:-1]]
+    """One line for a row, or where the terminal is too narrow two: place and source, then the numbers."""
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
+    room = width - sum(widths) - 2 * len(widths) - 2
     lines = []
     for at, (cells, tail) in enumerate(zip(rows, tails, strict=True)):
-        left = cells[0].ljust(widths[0])
-        numbers = "  ".join(cell.rjust(size) for cell, size in zip(cells[1:-1], widths[1:], strict=True))
-        room = max(20, width - len(left) - len(numbers) - 6)
         shown = "".join(char if char.isprintable() else " " for char in cells[-1])
-        shown = shown if len(shown) <= room else shown[: room - 3] + "..."
-        line = f"  {left}  {numbers}  {shown}".rstrip()
+        gap = "  " if room >= _LEAST_ROOM else " "
+        numbers = gap.join(cell.rjust(size) for cell, size in zip(cells[1:-1], widths[1:], strict=True))
+        if room >= _LEAST_ROOM:
+            row = [f"  {cells[0].ljust(widths[0])}  {numbers}  {_cut(shown, room)}".rstrip()]
+        else:
+            row = [_cut(f"  {cells[0]}  {shown}".rstrip(), width), f"    {numbers}"]
         style = _DIM if at == 0 else _YELLOW if "[unknown]" in shown else _RED if cells[4] not in ("-", "?") else ""
-        lines.append(paint(line, style) if style else line)
-        lines += [paint(f"      {note}"[: max(width, 60)], _DIM) for note in tail[:4]]
+        lines += [paint(line, style) if style else line for line in row]
+        more = (f"and {len(tail) - _NOTES} more reasons (--format json)",) if len(tail) > _NOTES else ()
+        lines += [paint(f"      {note}"[: max(width, 60)], _DIM) for note in (*tail[:_NOTES], *more)]
     return lines
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(0, width - 3)] + "..."
 
 
 def totals(profile: KernelProfile) -> list[str]:

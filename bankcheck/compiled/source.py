@@ -10,8 +10,9 @@ from bankcheck.compiled.names import split_commas
 
 _KERNEL = re.compile(r"__global__\b")
 _NAME_BEFORE_PARAMETERS = re.compile(r"([A-Za-z_]\w*)\s*$")
-_LAUNCH = re.compile(r"([A-Za-z_][\w:]*)\s*(<[^;{}]{0,300}?>)?\s*<<<\s*([^;]{0,600}?)>>>\s*\(", re.S)
-_LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*(?:=.*)?$", re.S)
+# Possessive quantifiers and the look-behind keep these linear in a hostile file.
+_LAUNCH = re.compile(r"(?<![\w:])([A-Za-z_][\w:]*+)\s*+(<[^;{}]{0,300}?>)?\s*+<<<\s*([^;]{0,600}?)>>>\s*\(", re.S)
+_LAST_WORD = re.compile(r"(?<!\w)([A-Za-z_]\w*+)\s*+(?:\[[^\]]*\])?\s*+(?:=.*)?$", re.S)
 
 
 @dataclass(frozen=True, slots=True)

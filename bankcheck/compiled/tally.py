@@ -33,6 +33,8 @@ class Tally:
     rows: dict[int, Row] = field(default_factory=dict)
     reasons: dict[int, set[str]] = field(default_factory=dict)
     notes: dict[int, set[str]] = field(default_factory=dict)
+    reach: dict[int, int] = field(default_factory=dict, compare=False)
+    """Instruction index -> the end of what it touches of shared memory, in bytes."""
 
     def add(self, index: int, contribution: Contribution, times: int = 1) -> None:
         """Add `times` executions' worth of counts."""
@@ -59,11 +61,17 @@ class Tally:
             self.reasons.setdefault(index, set()).update(reasons)
         for index, notes in other.notes.items():
             self.notes.setdefault(index, set()).update(notes)
+        for index, end_bytes in other.reach.items():
+            self.reaches(index, end_bytes)
 
     def widest(self, index: int, ways: int) -> None:
         """Record an n-way request."""
         row = self.rows.setdefault(index, Row())
         row.ways = max(row.ways, ways)
+
+    def reaches(self, index: int, end_bytes: int) -> None:
+        """Record how far into shared memory a request goes."""
+        self.reach[index] = max(self.reach.get(index, 0), end_bytes)
 
     def unknown(self, indices: Iterable[int], reason: str) -> None:
         """These instructions' counts are not known."""

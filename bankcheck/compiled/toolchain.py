@@ -135,9 +135,9 @@ def disassemble(cubin: bytes, with_inlining: bool, use_cache: bool) -> tuple[byt
             inlining = finish_tool(side, "nvdisasm -gi") if side else b""
         finally:
             for process in (main, side):
-                if process is not None and process.poll() is None:
-                    process.kill()
-                    process.communicate()
+                if process is not None:
+                    with process:  # waits, and closes the pipes of one that nobody listened to
+                        process.kill()
     if use_cache:
         store(key, listing + b"\0" + inlining)
     return listing, inlining

@@ -12,7 +12,7 @@ from bankcheck.hardware import WARP_LANES, Rule, rule_for
 from bankcheck.verify.clock import Cycles, cycles_per_request, expected_cycles
 from bankcheck.verify.data import check, expected, values_for
 from bankcheck.verify.device import Job, RequestDevice
-from bankcheck.verify.kernels import Kernel, kernel_for
+from bankcheck.verify.kernels import Kernel, kernel_for, no_kernel
 from bankcheck.verify.plan import RANDOM, Request, table
 from bankcheck.verify.tags import tags
 
@@ -103,8 +103,8 @@ def _by_kernel(requests: Sequence[Request], rows: dict[int, Row], device: Reques
 
 
 def _cannot_run(request: Request, rule: Rule, device: RequestDevice) -> str:
-    if rule.loop:
-        return rule.loop
+    if no_kernel(rule):
+        return no_kernel(rule)
     active = [address for address in request.addresses if address is not None]
     if not active:
         return "no lane is active"

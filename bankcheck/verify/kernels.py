@@ -1,4 +1,4 @@
-"""Which CUDA kernel makes which request: one row for every instruction of `hardware` that predicts a number."""
+"""Which CUDA kernel makes which request: one for every PTX instruction of which `hardware` predicts a number."""
 
 from __future__ import annotations
 
@@ -38,14 +38,19 @@ class Kernel:
     """Patterns a launch, one a multiprocessor: copies share the L2 cache, so few of them run at once."""
 
 
+def no_kernel(rule: Rule) -> str:
+    """Why no kernel makes the request: a loop of unknown cost, or no PTX instruction. Empty where one does."""
+    return rule.loop or rule.not_ptx
+
+
 def kernel_for(instruction: str) -> Kernel:
     """The kernel that makes requests with `instruction`.
 
-    Raises `BankcheckError` for an instruction without a rule, or one that compiles to a loop of unknown cost.
+    Raises `BankcheckError` for an instruction without a rule, and with the reason for one that has no kernel.
     """
     rule = rule_for(instruction)
-    if rule.loop:
-        raise BankcheckError(rule.loop)
+    if no_kernel(rule):
+        raise BankcheckError(no_kernel(rule))
     ptx = _ptx_name(rule)
     function = ptx.replace(".", "_")
     if ptx.startswith(("ld.generic", "st.generic")):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 
 from bankcheck.hardware import ROW_BYTES, RULES, WARP_LANES, WORD_BYTES, Rule
-from bankcheck.verify.kernels import kernel_for
+from bankcheck.verify.kernels import kernel_for, no_kernel
 
 Lanes = tuple[int | None, ...]
 RANDOM = "random "
@@ -30,14 +30,19 @@ class Request:
 
 
 def instructions() -> list[str]:
-    """Every instruction whose rule predicts a number; of names that share a kernel, the one that PTX spells so."""
+    """Every instruction that a kernel makes; of names that share a kernel, the one that PTX spells so."""
     by_function: dict[str, str] = {}
     for name, rule in RULES.items():
-        if not rule.loop:
+        if not no_kernel(rule):
             kernel = kernel_for(name)
             if kernel.function not in by_function or kernel.ptx == name:
                 by_function[kernel.function] = name
     return list(by_function.values())
+
+
+def left_out() -> list[str]:
+    """Why the other instructions that have a rule are not made, a line each."""
+    return [reason for reason in map(no_kernel, RULES.values()) if reason]
 
 
 def table(random: int = 0, seed: int = 0) -> list[Request]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("numpy")
 
+from bankcheck.cli import main
 from bankcheck.compiled import compilers, disassembly, toolchain
 from bankcheck.compiled.cubin import Cubin, read_cubin
 from bankcheck.compiled.inputs import Build, load
@@ -24,9 +27,10 @@ DATA = Path(__file__).parent / "data"
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory):
-    """No test reads or writes the user's cache."""
+    """No test reads or writes the user's cache; the processes of one run share theirs."""
     patch = pytest.MonkeyPatch()
-    patch.setenv("BANKCHECK_CACHE", str(tmp_path_factory.mktemp("cache")))
+    base = tmp_path_factory.getbasetemp()
+    patch.setenv("BANKCHECK_CACHE", str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"))
     yield
     patch.undo()
 
@@ -37,6 +41,7 @@ class Built:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.cubin: Cubin = read_cubin(data)
+        self._known: dict[tuple[object, ...], KernelProfile] = {}
         self.listing, self.inlining = toolchain.disassemble(data, self.cubin.has_inlining, True)
 
     def profile(
@@ -44,9 +49,12 @@ class Built:
     ) -> KernelProfile:
         """The profile of the one kernel that matches."""
         options = Options(block, grid, arguments, smem)
-        found = profile_cubin(self.cubin, self.listing, self.inlining, kernel, options, None, limits or Limits())
-        assert len(found) == 1, [profile.kernel for profile in found]
-        return found[0]
+        key = kernel, options, limits
+        if key not in self._known:
+            found = profile_cubin(self.cubin, self.listing, self.inlining, kernel, options, None, limits or Limits())
+            assert len(found) == 1, [profile.kernel for profile in found]
+            (self._known[key],) = found
+        return self._known[key]
 
     def function(self, kernel: str) -> disassembly.Function:
         """The decoded code of the kernel with this mangled name."""
@@ -95,11 +103,21 @@ def opcodes() -> Built:
     return build(DATA / "opcodes.cu")
 
 
-def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_process(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`bankcheck profile` in a process of its own."""
     command = [sys.executable, "-m", "bankcheck", "profile", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+
+
+def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """`bankcheck profile` as `run_process` runs it, but in this process, which has everything loaded."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["bankcheck", "profile", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="session")

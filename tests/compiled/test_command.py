@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from pathlib import Path
 
 import pytest
 
+from bankcheck.compiled import report
 from bankcheck.compiled.compilers import find_library
 from bankcheck.compiled.containers import decompress_lz4, device_images
 from bankcheck.compiled.cubin import read_cubin
+from bankcheck.compiled.files import profile_file
 from bankcheck.compiled.inputs import Build, load
+from bankcheck.compiled.launch import Options
 from bankcheck.compiled.names import choose_kernels, normal_name, split_signature
 from bankcheck.compiled.source import blank_host_code, read_source
 from bankcheck.compiled.toolchain import disassemble, find_tool
 from bankcheck.errors import BankcheckError
-from compiled.support import DATA, Built, need_tools, run_command
+from compiled.support import DATA, Built, need_tools, run_command, run_process
 
 XOR = DATA / "kernels" / "xor-transpose.cu"
 
@@ -29,7 +33,7 @@ def cubin(opcodes: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_source_to_report() -> None:
-    found = run_command(str(XOR), "--block", "32,32", "--grid", "1", "--arg", "n=64")
+    found = run_process(str(XOR), "--block", "32,32", "--grid", "1", "--arg", "n=64")
     assert found.returncode == 0, found.stderr
     lines = found.stdout.splitlines()
     assert lines[0].startswith("tx  sm_90  block 32,32,1  grid 1,1,1")
@@ -78,7 +82,7 @@ def test_diff(tmp_path: Path) -> None:
     better = run_command(str(XOR), "--diff", str(plain), "--block", "32,32", "--arg", "n=64")
     assert better.returncode == 0
     same = run_command(str(XOR), "--diff", str(XOR), "--block", "32,32", "--arg", "n=64")
-    assert same.returncode == 0 and same.stdout.strip() == "tx: no change"
+    assert same.returncode == 0 and same.stdout.startswith("tx: no change\n  assumed: grid 1,1,1")
 
 
 def test_a_line_that_moved_to_a_renamed_file_is_the_same_line(tmp_path: Path) -> None:
@@ -88,7 +92,7 @@ def test_a_line_that_moved_to_a_renamed_file_is_the_same_line(tmp_path: Path) ->
     new.write_text("// moved\n\n" + XOR.read_text().replace("__global__", "\n__global__"))
     launch = ("--block", "32,32", "--arg", "n=64")
     same = run_command(str(new), "--diff", str(old), *launch)
-    assert same.returncode == 0 and same.stdout.strip() == "tx: no change"
+    assert same.returncode == 0 and same.stdout.startswith("tx: no change\n  assumed: grid 1,1,1")
     new.write_text("// moved\n\n" + XOR.read_text().replace("threadIdx.x ^ threadIdx.y", "threadIdx.y"))
     worse = run_command(str(new), "--diff", str(old), *launch, "--format", "json")
     document = json.loads(worse.stdout)
@@ -106,8 +110,14 @@ def test_kernels_that_only_one_build_has_are_named(tmp_path: Path) -> None:
     old, new = tmp_path / "old.cu", tmp_path / "new.cu"
     old.write_text(kernel % "kept" + kernel % "gone")
     new.write_text(kernel % "kept" + kernel % "come")
-    lines = run_command(str(new), "--diff", str(old), "--block", "32").stdout.splitlines()
+    arguments = (str(new), "--diff", str(old), "--block", "32")
+    found = run_command(*arguments)
+    lines = [line for line in found.stdout.splitlines() if "assumed" not in line]
     assert lines == ["kept: no change", "gone: only in the old build", "come: only in the new build"]
+    new.write_text(kernel % "kept" + (kernel % "come").replace("s[threadIdx.x]", "s[threadIdx.x * 2]"))
+    worse = run_command(*arguments)
+    assert found.returncode == 0 and worse.returncode == 1, "a kernel that is renamed and worse is not missed"
+    assert worse.stdout.splitlines()[-1] == "come: only in the new build, excess 1"
 
 
 def test_paths_are_relative_and_no_checkout_sees_anothers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,6 +181,81 @@ def test_the_largest_grid_is_no_error(cubin: Path) -> None:
     assert found.returncode == 0 and kernel["totals"]["shared_wavefronts"] == 6 * 2147483647 * 65535**2
 
 
+def test_nothing_known_is_not_called_no_change(tmp_path: Path) -> None:
+    source = tmp_path / "endless.cu"
+    source.write_text("__global__ void k() { __shared__ volatile int s[32]; while (true) s[threadIdx.x] = 1; }\n")
+    found = run_command(str(source), "--diff", str(source), "--block", "32")
+    assert found.stdout.startswith("k: no change; lines unknown in both builds: 1\n")
+
+
+_TWO = """
+__global__ void a(float* p, int n) { __shared__ float s[512]; s[threadIdx.x * n] = 1; __syncthreads(); *p = s[3]; }
+__global__ void b(float* p, int m, int k) { __shared__ float s[512]; s[threadIdx.x * m + k] = 1; __syncthreads();
+  *p = s[3]; }
+template <int N> __global__ void t(float* p) { __shared__ float s[1024]; s[threadIdx.x * N] = 1; __syncthreads();
+  *p = s[3]; }
+"""
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("two") / "two.cu"
+    path.write_text(_TWO)
+    return path
+
+
+def test_an_argument_is_for_the_kernels_that_have_it(two: Path) -> None:
+    found = run_command(str(two), "--block", "32", "--arg", "n=4", "--arg", "m=8", "--arg", "2=1", "--format", "json")
+    a, b = json.loads(found.stdout)["kernels"]
+    stores = [next(row for row in kernel["instructions"] if row["sass"].startswith("STS")) for kernel in (a, b)]
+    assert [row["ways"] for row in stores] == [4, 8]
+    assert not any("parameter" in note for kernel in (a, b) for note in kernel["assumptions"])
+    nowhere = run_command(str(two), "--block", "32", "--arg", "q=1")
+    assert nowhere.returncode == 2 and "--arg 'q=1': no such parameter" in nowhere.stderr
+
+
+def test_templates_without_an_instance_are_named(two: Path) -> None:
+    arguments = (str(two), "--block", "32", "--arg", "1=1", "--arg", "2=1", "--check", "excess<=0")
+    left_out = "template t is left out: no instance in the file (--kernel 't<...>')"
+    undecided = run_command(*arguments)
+    assert undecided.returncode == 1 and undecided.stderr == f"check not decided: {left_out}\n"
+    allowed = run_command(*arguments, "--allow-unknown")
+    assert allowed.returncode == 0 and allowed.stderr == f"{left_out}\n"
+    asked = run_command(str(two), "--kernel", "t")
+    assert asked.returncode == 2 and "with which arguments to compile t: --kernel 't<...>'" in asked.stderr
+    wrong = run_command(str(two), "--kernel", "t<absent>")
+    assert wrong.returncode == 2 and "absent" in wrong.stderr
+    made = run_command(str(two), "--kernel", "t<2>", "--block", "32")
+    assert made.returncode == 0 and made.stdout.startswith("t<2> ") and not made.stderr
+
+
+def test_shared_memory_that_the_block_does_not_have(tmp_path: Path) -> None:
+    """Not given, as much is assumed as a block can have; past what was given, or what there is, an access faults."""
+    source = tmp_path / "dynamic.cu"
+    source.write_text(
+        "extern __shared__ float s[];\n"
+        "__global__ void k(float* p, int n) { s[threadIdx.x * n] = 1; __syncthreads(); *p = s[3]; }\n"
+    )
+
+    def run(*arguments: str) -> tuple[list[str], dict[str, object]]:
+        found = run_command(str(source), "--block", "32", "--format", "json", *arguments)
+        (kernel,) = json.loads(found.stdout)["kernels"]
+        return kernel["assumptions"], kernel["instructions"][0]
+
+    notes, store = run("--arg", "n=33")
+    assert store["shared_wavefronts"] == 1
+    assert (
+        f"{31 * 33 * 4 + 4:,} bytes of dynamic shared memory, because accesses reach so far: not given (--smem)"
+        in notes
+    )
+    notes, store = run("--arg", "n=33", "--smem", "4096")
+    assert (store["status"], store["shared_wavefronts"]) == ("computed", 1) and not any("dynamic" in n for n in notes)
+    notes, store = run("--arg", "n=33", "--smem", "3968")
+    assert store["status"] == "unknown" and store["reason"].endswith("3,968 bytes of shared memory: it would fault")
+    notes, store = run("--arg", "n=100000")
+    assert store["status"] == "unknown" and "232,448 bytes" in store["reason"]
+
+
 def test_kernels_without_parameters_are_kernels(tmp_path: Path) -> None:
     source = tmp_path / "empty.cu"
     source.write_text("__global__ void empty() {}\n__global__ void other(int* p) { *p = 1; }\n")
@@ -212,6 +297,25 @@ def test_source_that_does_not_compile(tmp_path: Path) -> None:
     path.write_text("__global__ void k(int* p) { p[0] = undeclared; }\n")
     found = run_command(str(path))
     assert found.returncode == 2 and "undeclared" in found.stderr and "Traceback" not in found.stderr
+
+
+@pytest.mark.parametrize("name", ["a$(touch made).cu", "a`touch made`.cu", 'a"; touch made; ".cu'])
+def test_a_file_name_is_no_command(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """nvcc passes names to a shell."""
+    need_tools()
+    if find_tool("nvcc") is None:
+        pytest.skip("needs nvcc")
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(XOR.read_text())
+    found = run_command(name)
+    assert not Path("made").exists()
+    assert found.returncode == 2 and "to a shell: not compiled" in found.stderr and found.stderr.count("\n") == 1
+
+
+def test_a_file_name_is_no_option_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("-x.cu").write_text(XOR.read_text())
+    assert run_command("--block", "32,32", "--", "-x.cu").stdout.startswith("tx ")
 
 
 def test_ptx(tmp_path: Path) -> None:
@@ -261,6 +365,16 @@ def test_source_scan() -> None:
     assert other.shapes == {"f": ("4,2", "32,8")}
     blanked = blank_host_code(text)
     assert "main" not in blanked and "__global__ void plain" in blanked and blanked.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    "text", [f"k{' ' * 60_000}__global__", "x" * 60_000, f"__global__ void k(int a{' ' * 19_000}b;)"]
+)
+def test_long_runs_of_one_character_are_read_at_once(text: str) -> None:
+    """Minutes before, if blanks or letters are tried from each of them on."""
+    started = time.process_time()
+    read_source(text)
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(("kernel", "ways"), [("swizzled", 1), ("plain", 8)])
@@ -332,6 +446,17 @@ def test_cp_async_is_counted_on_every_architecture(arch: str, tmp_path: Path) ->
     assert (row["status"], row["shared_wavefronts"], row["global_sectors"]) != ("unknown", None, None)
     # Rows of 144 bytes: the halves of a 32-byte sector go to two sectors of shared memory, and each way is counted.
     assert row["shared_wavefronts"] == 4 and row["global_sectors"] == 32
+
+
+def test_a_narrow_terminal_gets_two_lines_a_row(two: Path) -> None:
+    profiles = profile_file(str(two), Build(kernel="a"), Options("32", "1", ("n=4",)))
+    source = two.read_text().splitlines()
+    row = report.text(profiles, {str(two): source}, sass=False, color=False, width=60).splitlines()
+    place = next(at for at, line in enumerate(row) if line.startswith("  two.cu:2  __global__ void a(float* p"))
+    assert len(row[place]) == 60 and row[place].endswith("...")
+    assert row[place + 1].split()[:4] == ["3", "5", "2", "3"] and len(row[place + 1]) <= 60
+    wide = report.text(profiles, {str(two): source}, sass=False, color=False, width=120)
+    assert any("two.cu:2" in line and "4-way" in line and "__global__" in line for line in wide.splitlines())
 
 
 def test_a_binary_cannot_put_any_file_into_a_report(tmp_path: Path) -> None:

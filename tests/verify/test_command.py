@@ -40,6 +40,8 @@ def test_all_confirms_and_records(bankcheck: Bankcheck, gpu: ModelDevice, tmp_pa
     assert last == f"{len(recorded.verified)} of {len(recorded.verified)} rows match, 0 mismatch"
     assert recorded.command == "bankcheck verify all --random 2 --seed 4"
     assert "ld.shared.b32: " in done.err and "ld.shared.b32: " not in done.out
+    assert "left out: red.shared.aggregated.u32 is no PTX instruction" in done.err
+    assert "left out: atom.shared.add.f32 compiles to a compare-and-swap loop" in done.err
 
 
 def test_a_mismatch_exits_with_1(bankcheck: Bankcheck, gpu: ModelDevice) -> None:
@@ -98,6 +100,9 @@ def test_what_is_not_confirmed_is_not_a_success(bankcheck: Bankcheck, gpu: Model
     assert done.code == 1
     assert "not run; atom.shared.add.f32 compiles to a compare-and-swap loop" in done.out
     assert done.out.splitlines()[-1] == "0 of 1 rows match, 0 mismatch, 1 not run"
+    done = bankcheck("verify", "access", "s[tx]", "--dtype", "int", "--op", "red.shared.aggregated.u32")
+    assert done.code == 1
+    assert "not run; red.shared.aggregated.u32 is no PTX instruction: nvcc makes it" in done.out
 
 
 def test_ldmatrix_makes_each_kind_of_request_once(bankcheck: Bankcheck, gpu: ModelDevice) -> None:

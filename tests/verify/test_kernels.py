@@ -10,16 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from bankcheck.errors import BankcheckError
 from bankcheck.hardware import RULES
-from bankcheck.verify.kernels import IN_FLIGHT, VALUE_BYTES, WARPS, kernel_folder, kernel_for
-from bankcheck.verify.plan import instructions
+from bankcheck.verify.kernels import IN_FLIGHT, VALUE_BYTES, WARPS, kernel_folder, kernel_for, no_kernel
+from bankcheck.verify.plan import instructions, left_out
 from bankcheck.verify.transpose import DESIGNS
 
 from . import nvrtc
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.find_library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 SOURCES = sorted(kernel_folder().glob("*.cu"))
-REQUEST_FILES = sorted({kernel_for(name).file for name, rule in RULES.items() if not rule.loop})
+MADE = [name for name, rule in RULES.items() if not no_kernel(rule)]
+REQUEST_FILES = sorted({kernel_for(name).file for name in MADE})
 
 
 def functions(source: Path) -> set[str]:
@@ -47,16 +49,25 @@ def test_a_broken_kernel_does_not_compile(tmp_path: Path) -> None:
         nvrtc.compile_cubin(broken, "sm_90")
 
 
-def test_every_instruction_with_a_number_has_a_kernel() -> None:
+def test_every_ptx_instruction_with_a_number_has_a_kernel() -> None:
     defined = {(path.name, name) for path in SOURCES for name in functions(path)}
     for name, rule in RULES.items():
-        if not rule.loop:
+        if not rule.loop and not rule.not_ptx:
             assert (kernel_for(name).file, kernel_for(name).function) in defined, name
+
+
+def test_what_ptx_cannot_ask_for_is_refused_and_listed() -> None:
+    """Only nvcc makes ATOMS.POPC.INC: no kernel is written for it, and `verify all` says so."""
+    assert [name for name, rule in RULES.items() if rule.not_ptx] == ["red.shared.aggregated.u32"]
+    with pytest.raises(BankcheckError, match=r"red\.shared\.aggregated\.u32 is no PTX instruction: nvcc makes it"):
+        kernel_for("red.shared.aggregated.u32")
+    assert len(left_out()) == len(RULES) - len(MADE)
+    assert RULES["red.shared.aggregated.u32"].not_ptx in left_out()
 
 
 def test_the_table_covers_every_kernel() -> None:
     covered = {kernel_for(name).function for name in instructions()}
-    assert covered == {kernel_for(name).function for name, rule in RULES.items() if not rule.loop}
+    assert covered == {kernel_for(name).function for name in MADE}
     assert len(instructions()) == len(covered)
 
 
