@@ -111,6 +111,8 @@ class Declarations(Machine):
         if refers:
             entity = self.reader.entity(value_node)
             alias = isinstance(entity, Place)
+            if isinstance(entity, Place) and isinstance(entity.ctype, Record) and isinstance(ctype, Record):
+                entity = replace(entity, ctype=ctype)  # the base of an object stands at its beginning
             why = f"'{name}' is another name for a variable"
             is_const = "const" in words
             self.state.declare(name, Variable(ctype, entity if alias or is_const else Unknown(why), reference=alias))

@@ -164,6 +164,8 @@ class Reader(PlaceReader):
         for side, holds in (("consequence", condition), ("alternative", expr.unary("!", condition))):
             with self.state.under(holds, why):
                 sides.append(self.value(field_of(node, side)))
+                if isinstance(sides[-1], Place):
+                    self.escapes(sides[-1], field_of(node, side), "it is held by one of two objects")
         return choose(condition, sides[0], sides[1], self.snippet.span(node))
 
     def _binary_expression(self, node: Tree, pointer: bool) -> Entity:

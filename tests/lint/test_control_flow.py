@@ -61,6 +61,28 @@ def test_a_reference_to_a_struct_in_shared_memory(declared: str) -> None:
     assert [wavefronts for _, wavefronts in counts(body)] == [32, 1]
 
 
+def test_objects_that_cannot_be_told_apart_are_not_followed() -> None:
+    view = "struct View { float* p; int k; }; __shared__ float s[2048]; View a = {s, 1}, b = {s + 1, 2};"
+    held = counts(view + "View c = n ? a : b; c.p[threadIdx.x * c.k] = 0;")
+    assert held
+    assert {wavefronts for _, wavefronts in held} == {None}
+
+
+def test_a_member_that_hides_one_of_its_base() -> None:
+    text = """
+        struct Base { int k = 2; __device__ int step() const { return k; } };
+        struct Derived : Base { int k = 16; __device__ int own() const { return k; } };
+        // bankcheck: block=32
+        __global__ void f() {
+          __shared__ float s[2048];
+          Derived d;
+          s[threadIdx.x * d.step()] = 0;
+          s[threadIdx.x * d.own()] = 0;
+        }
+    """
+    assert [row.wavefronts for row in lint(text).rows] in ([2, 16], [None, None])
+
+
 def test_a_launch_with_default_template_arguments_is_an_instance() -> None:
     text = """
         template <int N = 32> __global__ void k(float* o) {
