@@ -179,6 +179,7 @@ class Classes:
             align = reader.alignment(found.node)
             types.update(inner)
         sized = all(size_of(ctype) for _, ctype in members)
+        sized &= len(dict(members)) == len(members)  # a member that hides one of its base is not told apart from it
         text = self.program.source.source(found.node)
         plain = plain and sized and "packed" not in text and "#pragma pack" not in self.program.source.text
         ctype: Type = record(key, members, align) if plain else Opaque(key, 0, 1)

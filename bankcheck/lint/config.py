@@ -128,7 +128,10 @@ _KEYS = {
     "include": (_texts, "a list of folders"),
     "exclude": (_texts, "a list of patterns"),
     "min-excess": (_count, "a number of wavefronts, at least 1"),
-    "block": (lambda v: isinstance(v, list) and 1 <= len(v) <= 3 and all(map(_count, v)), "a list of 1 to 3 numbers"),
+    "block": (
+        lambda v: isinstance(v, list) and 1 <= len(v) <= 3 and all(map(_count, v)),
+        "a list of 1 to 3 numbers of at least 1",
+    ),
     "arch": (lambda v: isinstance(v, str), 'a name such as "sm_90"'),
     "define": (
         lambda v: isinstance(v, dict) and all(isinstance(x, str | int) for x in v.values()),

@@ -97,24 +97,27 @@ class Declarations(Machine):
         if "__shared__" in words:
             self._shared_array(node, declarator, name, ctype, "extern" in words, "volatile" in words)
             return
-        if isinstance(ctype, ArrayType | Record):
+        refers = declarator.type == "reference_declarator"
+        if isinstance(ctype, ArrayType | Record) and not (refers and value_node is not None):
             self._object(node, name, ctype, words, value_node)
             return
         if value_node is not None and value_node.type in ("argument_list", "initializer_list"):
             inside = value_node.named_children
-            if declarator.type == "identifier" and len(inside) == 1:
+            if declarator.type in ("identifier", "reference_declarator") and len(inside) == 1:
                 value_node = inside[0]
         if value_node is None:
             self.state.declare(name, Variable(ctype, Unknown(f"'{name}' has no value yet")))
             return
-        if declarator.type == "reference_declarator":
+        if refers:
             entity = self.reader.entity(value_node)
             alias = isinstance(entity, Place)
+            if isinstance(entity, Place) and isinstance(entity.ctype, Record) and isinstance(ctype, Record):
+                entity = replace(entity, ctype=ctype)  # the base of an object stands at its beginning
             why = f"'{name}' is another name for a variable"
             is_const = "const" in words
             self.state.declare(name, Variable(ctype, entity if alias or is_const else Unknown(why), reference=alias))
-            if not alias and not is_const and value_node.type == "identifier":
-                self.state.assign(source(value_node), Unknown(why))
+            if not alias and not is_const:
+                self._renamed(value_node, why)
             return
         value = self.reader.value(value_node)
         if isinstance(value, Place):  # `auto view = View(...)`
@@ -129,6 +132,19 @@ class Declarations(Machine):
             initial = self.state.unknown(initial.reason, initial.span, ctype, uniform=True)
         constant = declarator.type == "identifier" and not words.isdisjoint(("const", "constexpr"))
         self.state.declare(name, Variable(ctype, initial, constant=constant))
+
+    def _renamed(self, node: Tree, why: str) -> None:
+        """What a reference may stand for is no longer followed."""
+        if node.type == "identifier":
+            self.state.assign(self.reader.file.source(node), Unknown(why))
+        elif node.type == "parenthesized_expression" and node.named_children:
+            self._renamed(node.named_children[-1], why)
+        elif node.type == "conditional_expression":
+            self._renamed(field_of(node, "consequence"), why)
+            self._renamed(field_of(node, "alternative"), why)
+        elif node.type in ("subscript_expression", "pointer_expression", "field_expression"):
+            span, text = self.reader.file.span(node), self.reader.file.written(node)
+            self.state.note(self.reader.entity(node), span, text, "pointer", f"{why}: not followed")
 
     def _object_or_function(self, node: Tree, declarator: Tree, name: str) -> None:
         """`Tile t(s);` reads like the declaration of a function: it is an object where `s` is a variable."""

@@ -10,17 +10,19 @@ from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
-from bankcheck.lint import cells
 from bankcheck.lint.declarations import Declarations
 from bankcheck.lint.inline import merge_scopes
-from bankcheck.lint.iterate import Loops
 from bankcheck.lint.machine import Change, Launch, Run
-from bankcheck.lint.memory import Buffer, Variable, conjunction, marks
+from bankcheck.lint.memory import Buffer, Variable, conjunction
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.state import Exit, Flow, OutOfSteps, Scopes
+from bankcheck.lint.switches import Switches
 from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, declarator_name
+
+_LASTING = (Flow.CONTINUE, Flow.BREAK, Flow.GOTO, Flow.RETURN)
+"""Ways to leave, the shortest absence first."""
 
 
 def execute(program: Program, kernel: Function, launch: Launch, changes: Mapping[Span, Change] | None = None) -> Run:
@@ -28,7 +30,7 @@ def execute(program: Program, kernel: Function, launch: Launch, changes: Mapping
     return Interpreter(program, launch, changes or {}).run(kernel)
 
 
-class Interpreter(Declarations, Loops):
+class Interpreter(Declarations, Switches):
     """Executes statements; the expressions are the reader's."""
 
     # The whole kernel
@@ -125,9 +127,10 @@ class Interpreter(Declarations, Loops):
         for position, node in enumerate(nodes):
             flow = self.statement(node)
             if flow is not Flow.ON:
-                for rest in nodes[position + 1 :]:
-                    self.dead.append((rest.start_byte, rest.end_byte))
-                return flow
+                rest = nodes[position + 1 :]
+                label = next((i for i, other in enumerate(rest) if other.type == "labeled_statement"), len(rest))
+                self.dead.extend((other.start_byte, other.end_byte) for other in rest[:label])
+                return self.sequence(rest[label:]) if label < len(rest) else flow
         return Flow.ON
 
     def statement(self, node: Tree) -> Flow:
@@ -152,9 +155,6 @@ class Interpreter(Declarations, Loops):
     def _attributed_statement(self, node: Tree) -> Flow:
         return self.statement(node.named_children[-1])
 
-    def _labeled_statement(self, node: Tree) -> Flow:
-        return self.statement(node.named_children[-1])
-
     def _declaration(self, node: Tree) -> None:
         self.declaration(node)
 
@@ -167,20 +167,20 @@ class Interpreter(Declarations, Loops):
         if values:
             value = self.reader.entity(values[0]) if frame.by_reference else self.reader.value(values[0])
         condition = conjunction(state.guard[frame.depth :])
-        if len(state.maybe) > frame.doubts or frame.loops:
+        if len(state.maybe) > frame.doubts or any(left.repeats for left in frame.loops):
             condition = Unknown("a condition that is not known")
         frame.results.append(Exit(condition, value, state.snapshot()))
         return Flow.RETURN
 
     def _break_statement(self, node: Tree) -> Flow:
+        for left in self.state.frame.loops[-1:]:
+            self.state.leave(left, left.breaks)
         return Flow.BREAK
 
     def _continue_statement(self, node: Tree) -> Flow:
+        for left in [left for left in self.state.frame.loops if not left.switch][-1:]:
+            self.state.leave(left, left.continues)
         return Flow.CONTINUE
-
-    def _goto_statement(self, node: Tree) -> Flow:
-        self.state.maybe = (*self.state.maybe, "a goto")
-        return Flow.ON
 
     # Branches
 
@@ -216,54 +216,27 @@ class Interpreter(Declarations, Loops):
         state.epoch = max(state.epoch, yes_epoch)
         state.straight += 1
         if first is not Flow.ON and second is not Flow.ON:
-            return first if first is second else Flow.RETURN
+            if first is second:
+                return first
+            weak, strong = sorted((first, second), key=_LASTING.index)
+            self.leaves(condition if strong is first else negated, strong, why)
+            return weak
         if first is Flow.ON and second is Flow.ON:
             self.merge(condition, after_yes, frame.scopes)
             return Flow.ON
         left, kind, stays = (condition, first, negated) if first is not Flow.ON else (negated, second, condition)
         if first is Flow.ON:
             frame.scopes = after_yes
-        self._leaves(left, kind, why)
-        held = len(state.guard)
+        self.leaves(left, kind, why)
+        held, doubts = len(state.guard), len(state.maybe)
         state.restrict(stays, f"not ({why})" if first is not Flow.ON else why)
         if kind is Flow.RETURN:
             state.left += state.guard[held:]
+        elif kind is Flow.GOTO:
+            frame.jumps.append((*state.guard[held:], *state.maybe[doubts:]))
         return Flow.ON
-
-    def _leaves(self, condition: Node, kind: Flow, why: str) -> None:
-        """Some lanes leave; in a loop, the iterations that follow miss them."""
-        frame = self.state.frame
-        if kind is not Flow.CONTINUE and frame.loops and marks(condition)[0]:
-            for loop in frame.loops if kind is Flow.RETURN else frame.loops[-1:]:
-                what = "function" if kind is Flow.RETURN else "loop"
-                loop.append(f"the {what} is left early ({why})")
 
     def merge(self, condition: Node, yes: Scopes, no: Scopes) -> None:
         """Variables after a branch: each holds one value or the other."""
         for one, other in zip(yes, no, strict=True):
             merge_scopes(condition, one, other)
-
-    def _switch_statement(self, node: Tree) -> Flow:
-        value = self.condition(field_of(node, "condition"))
-        before = self.state.snapshot()
-        for case in field_of(node, "body").named_children:
-            if case.type != "case_statement":
-                continue
-            label = case.child_by_field_name("value")
-            holds: Node = Unknown("the default of a switch")
-            if label is not None:
-                holds = expr.binary("==", value, self.reader.number(label))
-            statements = [c for c in case.named_children if c != label]
-            if isinstance(holds, Const) and not holds.value:
-                self.dead.extend((c.start_byte, c.end_byte) for c in statements)
-                continue
-            with self.state.under(holds, self.reader.file.source(case)[:40]), self.state.scope():
-                self.sequence(statements)
-        self._forget_changes(before, "a switch decides its value")
-        return Flow.ON
-
-    def _forget_changes(self, before: Scopes, why: str) -> None:
-        for old, new in zip(before, self.state.frame.scopes, strict=True):
-            for name, variable in new.items():
-                if (name in old or name.startswith(cells.CELL)) and old.get(name) is not variable:
-                    new[name] = replace(variable, value=Unknown(why))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.expr import CInt, Const, Evaluator, Node, Symbol, Unknown
-from bankcheck.lint import cells, loops
-from bankcheck.lint.closures import Closure
-from bankcheck.lint.machine import Machine
+from bankcheck.lint import cells, leaving, loops
+from bankcheck.lint.changes import Changes
 from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, marks, sum_of
-from bankcheck.lint.state import Flow, Scopes
+from bankcheck.lint.state import Flow, Leaving, Scopes
 from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, declarator_name
@@ -20,7 +19,7 @@ FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
 """Iterations that are followed of a loop whose bound is not known but whose values are."""
 
 
-class Loops(Machine):
+class Loops(Changes):
     """Executes loops."""
 
     def _for_statement(self, node: Tree) -> Flow:
@@ -37,11 +36,24 @@ class Loops(Machine):
         condition = node.child_by_field_name("condition")
         text = self.reader.file.source(condition).strip("() ") if condition is not None else ""
         if text in ("0", "false"):  # a block that can be left early, as in many macros
-            guard, maybe = self.state.guard, self.state.maybe
-            flow = self.statement(field_of(node, "body"))
-            self.state.guard, self.state.maybe = guard, maybe
-            return flow if flow is Flow.RETURN else Flow.ON
+            return self._block(node)
         return self.loop(node, condition, None, do=True)
+
+    def _block(self, node: Tree) -> Flow:
+        """`do { ... } while (0)`."""
+        state = self.state
+        guard, maybe, left = state.guard, state.maybe, state.leaving(repeats=False)
+        flow = self.statement(field_of(node, "body"))
+        state.frame.loops.pop()
+        ways = left.breaks + left.continues
+        if ways and flow is Flow.RETURN:
+            state.frame.scopes = ways[-1].scopes[: len(state.frame.scopes)]
+        leaving.join(ways, state.frame.scopes)
+        gone = tuple(term for term in state.guard[len(guard) :] if any(term is other for other in state.left))
+        unsure = any(marks(condition)[1] for condition, why in left.conditions if why.startswith("the function"))
+        state.guard = (*guard, *gone)
+        state.maybe = (*maybe, *["the function is left early"] * unsure)
+        return Flow.ON if ways else flow
 
     def _for_range_loop(self, node: Tree) -> Flow:
         with self.state.scope():
@@ -58,17 +70,22 @@ class Loops(Machine):
         before, sites, barriers, wraps = state.snapshot(), len(state.sites), len(state.barriers), len(state.wraps)
         mark, head = (state.epoch, state.straight), (state.epoch, state.warp_epoch)
         carried = [self._placeholder(name, node) for name in names]
-        frame.loops.append([])
-        tested = self._once(node, condition, update, do)
-        doubts = tuple(dict.fromkeys(frame.loops.pop()))
+        left = state.leaving()
+        tested = self._once(node, condition, update, do, left)
+        frame.loops.pop()
         carried = [self._after(variable) for variable in carried]
+        own = {variable.placeholder.name for variable in carried}
+        plain = [way for way in left.conditions if leaving.decidable(way[0], own)]
+        doubts = tuple(
+            dict.fromkeys(why for when, why in left.conditions if (when, why) not in plain and marks(when)[0])
+        )
         steps = loops.solve(carried)
         unsolved = {v.placeholder.name for v in carried} - steps.keys()
         inside = state.sites[sites:]
         needed = loops.depends_on(inside, unsolved)
         for name in {v.placeholder.name for v in carried} & steps.keys():
             needed |= unsolved & set(expr.symbols_of(steps[name]))
-        if needed and not doubts:
+        if (needed or plain) and not doubts:
             after, waits, passed = state.snapshot(), state.barriers[barriers:], (state.epoch, state.straight)
             around = state.wraps[wraps:]
             del state.wraps[wraps:]
@@ -80,10 +97,11 @@ class Loops(Machine):
             state.barriers += waits
             state.wraps[wraps:] = around
             state.epoch, state.straight = passed
+        doubts = (*doubts, *dict.fromkeys(why for _, why in plain if why not in doubts))
         counter = loops.find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
         tail = (state.epoch, state.warp_epoch)
         state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), head, tail))
-        self._settle(carried, steps, tested, counter, sites, barriers, doubts)
+        self._settle(carried, steps, tested, counter, sites, barriers, doubts, left)
         for name in cells.all_names(state):
             if name not in before[0]:
                 held = state.frame.scopes[0][name]
@@ -123,32 +141,15 @@ class Loops(Machine):
                 return False
         return all(update.start_byte <= tree.start_byte < update.end_byte for tree in changes)
 
-    def _is_plain(self, node: Tree) -> bool:
-        """A number or a name: reading it has no effects."""
-        if node.type == "identifier":
-            return self.state.lookup(self.reader.file.source(node)) is not None
-        return node.type in ("number_literal", "field_expression") and "(" not in self.reader.file.source(node)
-
-    def _changes_of(self, name: str, node: Tree) -> Iterator[Tree]:
-        """The places in a loop that may change a variable."""
-        stack = [node]
-        while stack:
-            tree = stack.pop()
-            target = None
-            if tree.type in ("assignment_expression", "update_expression"):
-                target = tree.child_by_field_name("left" if tree.type == "assignment_expression" else "argument")
-            targets = [target] if target is not None else tree.named_children if tree.type == "argument_list" else []
-            if any(self.reader.file.source(child) in (name, f"&{name}") for child in targets):
-                yield tree
-            stack.extend(tree.named_children)
-
     def _after(self, variable: loops.Carried) -> loops.Carried:
         now = self.state.lookup(variable.name)
         if isinstance(variable.start, Unknown) or now is None:
             return variable
         return replace(variable, end=loops.number_in(now.value))
 
-    def _once(self, node: Tree, condition: Tree | None, update: Tree | None, do: bool) -> Node | None:
+    def _once(
+        self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, left: Leaving
+    ) -> Node | None:  # fmt: skip
         """One iteration, for any of them. Returns the condition that was tested."""
         state = self.state
         guard, maybe, tested = state.guard, state.maybe, None
@@ -156,7 +157,7 @@ class Loops(Machine):
             tested = self.condition(condition)
             state.restrict(tested, self.reader.file.source(condition))
         objects = state.objects
-        self.statement(field_of(node, "body"))
+        self._iteration(node, left)
         if state.objects > objects:
             cells.drop(state, objects)
         if condition is not None and do:
@@ -166,9 +167,22 @@ class Loops(Machine):
         state.guard, state.maybe = guard, maybe
         return tested
 
+    def _iteration(self, node: Tree, left: Leaving) -> Flow:
+        """The body of a loop, and the lanes together again that continue with the next iteration."""
+        flow = self.statement(field_of(node, "body"))
+        if left.continues and flow in (Flow.BREAK, Flow.RETURN, Flow.GOTO):
+            self.state.frame.scopes = [dict(s) for s in left.continues[-1].scopes[: len(self.state.frame.scopes)]]
+        leaving.join(left.continues, self.state.frame.scopes)
+        if flow in (Flow.BREAK, Flow.RETURN, Flow.GOTO):
+            what = "loop" if flow is Flow.BREAK else "function"
+            left.conditions.append((Const(1), f"the {what} is left early (always)"))
+        goes_on = bool(left.continues)
+        left.continues.clear()
+        return Flow.ON if goes_on else flow
+
     def _settle(
         self, carried: list[loops.Carried], steps: dict[str, Node], tested: Node | None, counter: loops.Counter,
-        sites: int, barriers: int, doubts: tuple[str, ...],
+        sites: int, barriers: int, doubts: tuple[str, ...], left: Leaving,
     ) -> None:  # fmt: skip
         """Put values in place of the placeholders, inside the loop and after it."""
         state = self.state
@@ -179,8 +193,10 @@ class Loops(Machine):
             name = variable.placeholder.name
             if name in steps and not isinstance(variable.start, Unknown):
                 values[name] = self._at(variable, steps[name], counter.iteration)
-                if not doubts and loops.is_zero(steps[name]):
+                if not doubts and loops.is_zero(steps[name]) and leaving.untouched(left, variable):
                     exits[name] = variable.start
+                elif left.breaks:
+                    pass
                 elif counter.exact and not doubts and not self._lanes_differ(counter, variable):
                     exits[name] = self._at(variable, steps[name], Const(counter.trips))
             else:
@@ -199,7 +215,9 @@ class Loops(Machine):
                 barrier.ranges = {**barrier.ranges, counter.symbol.name: counter.range}
         else:
             del state.barriers[barriers:]
-        together = not doubts and (tested is None or not marks(expr.substitute(tested, values))[0])
+        ways = [node for way in left.breaks for node in (way.condition, *leaving.values(way, carried))]
+        together = not doubts and all(loops.is_uniform(expr.substitute(node, values), set()) for node in ways)
+        together = together and (tested is None or not marks(expr.substitute(tested, values))[0])
         for variable in carried:
             held = state.lookup(variable.name)
             if held is not None:
@@ -248,7 +266,7 @@ class Loops(Machine):
         shown = self._shown(condition, update)
         assigned = self._assigned(update) if update is not None else []
         seen: set[tuple[int, ...]] = set()
-        frame.loops.append([])
+        left = state.leaving()
         finished = parted = False
         for iteration in range(loops.MAX_UNROLL):
             if condition is not None and not (do and iteration == 0):
@@ -276,20 +294,21 @@ class Loops(Machine):
                     state.binds[name] = variable.value.value
             state.straight += 1
             inner, objects = (state.guard, state.maybe), state.objects
-            flow = self.statement(field_of(node, "body"))
+            flow = self._iteration(node, left)
             state.guard, state.maybe = inner
             if state.objects > objects and flow is not Flow.RETURN:
                 cells.drop(state, objects)
             if flow in (Flow.BREAK, Flow.RETURN):
                 finished = True
                 break
-            if frame.loops[-1]:
+            if any(marks(when)[0] for when, _ in left.conditions):
                 break
             if update is not None:
                 self.reader.entity(update)
         frame.loops.pop()
         if len(state.guard) > len(guard):
             self._forget_iterations(node, before, () if parted else assigned)
+        leaving.join(left.breaks, frame.scopes)
         state.guard, state.maybe, state.binds = guard, maybe, binds
         return finished
 
@@ -355,44 +374,3 @@ class Loops(Machine):
             if any(v for v, present in zip(lanes, self.state.block.active(warp), strict=True) if present):
                 return condition
         return False
-
-    def _lambda_called(self, call: Tree) -> Tree | None:
-        """The body of a lambda of this function that is called."""
-        name = call.child_by_field_name("function")
-        held = self.state.local(self.reader.file.source(name)) if name is not None else None
-        return held.value.node if held is not None and isinstance(held.value, Closure) else None
-
-    def _changed(self, node: Tree) -> list[str]:
-        """The variables that a loop may change: those it assigns to, and all cells."""
-        return [*self._assigned(node), *cells.all_names(self.state)]
-
-    def _assigned(self, node: Tree) -> list[str]:
-        """The variables that the code in a node may change."""
-        names: dict[str, None] = {}
-        seen: list[Tree] = []
-        stack = [node]
-        while stack:
-            tree = stack.pop()
-            kind = tree.type
-            target = None
-            if kind == "assignment_expression":
-                target = tree.child_by_field_name("left")
-            elif kind == "update_expression":
-                target = tree.child_by_field_name("argument")
-            elif kind == "pointer_expression" and tree.children[0].type == "&":
-                target = tree.named_children[-1]
-            elif kind == "call_expression" and (inner := self._lambda_called(tree)) is not None and inner not in seen:
-                seen.append(inner)
-                stack.append(inner)
-            elif kind == "gnu_asm_output_operand":
-                target = tree.child_by_field_name("value")
-            elif kind == "argument_list":
-                for argument in tree.named_children:
-                    if argument.type == "pointer_expression" and argument.named_children:
-                        argument = argument.named_children[-1]
-                    if argument.type == "identifier":
-                        names[self.reader.file.source(argument)] = None
-            if target is not None:
-                names["".join(self.reader.file.source(target).split())] = None
-            stack.extend(tree.named_children)
-        return list(names)

@@ -21,6 +21,10 @@ MAX_LAUNCHES = 24
 """Different launches and instances of one kernel that are judged; more are left out, with a note."""
 
 
+Instance = tuple[dict[str, int], dict[str, Type]]
+"""Template arguments by name: numbers, and types."""
+
+
 @dataclass(frozen=True, slots=True)
 class KnownLaunch:
     """A launch found in some file: plain values, so that it can be used for a kernel in another file."""
@@ -104,18 +108,19 @@ def launches_of(
     result = Launches([])
     fixed, blocks = _from_directives(kernel, program, directives, result)
     mine = [launch for launch in known if launch.kernel == kernel.name]
-    bases: list[Launch] = []
-    if blocks:
-        bases = [Launch(block, origin="directive") for block in blocks]
-    elif any(_block(launch.block) for launch in mine):
-        bases = [_from_launch(kernel, program, launch) for launch in mine if _block(launch.block)]
-    else:
-        bases = [_assumed(kernel, program, configured, mine)]
     instances = _instances(kernel, program, mine)
+    bases: list[tuple[Launch, list[Instance]]] = []
+    if blocks:
+        bases = [(Launch(block, origin="directive"), instances) for block in blocks]
+    elif any(_block(launch.block) for launch in mine):
+        bases = [(_from_launch(kernel, program, launch), _instances_of(kernel, program, launch, instances))
+                 for launch in mine if _block(launch.block)]  # fmt: skip
+    else:
+        bases = [(_assumed(kernel, program, configured, mine), instances)]
     chosen: dict[tuple[object, ...], Launch] = {}
-    for base in bases:
+    for base, possible in bases:
         given = base.values.keys() | base.types.keys()
-        own = [({}, {})] if given & {p.name for p in kernel.template} else instances or [({}, {})]
+        own = [({}, {})] if given & {p.name for p in kernel.template} else possible or [({}, {})]
         for values, kinds in own:
             numbers, defaults = _defaults(kernel, program, {**values, **base.values, **fixed})
             merged = {**numbers, **values, **base.values, **fixed}
@@ -188,9 +193,7 @@ def _from_launch(kernel: Function, program: Program, launch: KnownLaunch) -> Lau
     return Launch(block, values, kinds, origin=launch.origin)
 
 
-def _instances(
-    kernel: Function, program: Program, known: Sequence[KnownLaunch]
-) -> list[tuple[dict[str, int], dict[str, Type]]]:
+def _instances(kernel: Function, program: Program, known: Sequence[KnownLaunch]) -> list[Instance]:
     """Template arguments of explicit instantiations and launches."""
     if not kernel.template:
         return []
@@ -211,6 +214,20 @@ def _instances(
         }
         if (numbers, kinds) not in found:
             found.append((numbers, kinds))
+    return found
+
+
+def _instances_of(
+    kernel: Function, program: Program, launch: KnownLaunch, instances: list[Instance]
+) -> list[Instance]:  # fmt: skip
+    """The instances that a launch may mean: what it leaves to a default is no other instance's argument."""
+    written = " ".join(program.source.source(node) for node in kernel.parameters)
+    left = [p for p in kernel.template[len(launch.template) :] if p.default is not None]
+    fixed = {p.name for p in left if not re.search(rf"\b{re.escape(p.name)}\b", written)}
+    found = [({n: v for n, v in numbers.items() if n not in fixed}, {n: t for n, t in kinds.items() if n not in fixed})
+             for numbers, kinds in instances]  # fmt: skip
+    if len(left) == len(kernel.template):
+        found.append(({}, {}))
     return found
 
 

@@ -126,7 +126,11 @@ def find_counter(
     step = steps[variable.placeholder.name]
     start, step = bare(variable.start), bare(step)
     if isinstance(start, Const) and isinstance(step, Const):
-        return _counted(variable, start.value, step.value, operator, bound, do)
+        counter = _counted(variable, start.value, step.value, operator, bound, do)
+        whole = bare(condition) if condition is not None else None
+        if isinstance(whole, Op) and whole.name == "&&":  # the other conditions may end it sooner
+            return counter._replace(exact=False)
+        return counter
     trips = None
     if not _open(start) and not _open(step) and not _open(bound):
         trips = _most_trips(start, step, operator, bound, block)

@@ -164,6 +164,8 @@ class Reader(PlaceReader):
         for side, holds in (("consequence", condition), ("alternative", expr.unary("!", condition))):
             with self.state.under(holds, why):
                 sides.append(self.value(field_of(node, side)))
+                if isinstance(sides[-1], Place):
+                    self.escapes(sides[-1], field_of(node, side), "it is held by one of two objects")
         return choose(condition, sides[0], sides[1], self.snippet.span(node))
 
     def _binary_expression(self, node: Tree, pointer: bool) -> Entity:
@@ -206,6 +208,9 @@ class Reader(PlaceReader):
         """Assign to a variable, or record a store to memory; `found` is the target if it is evaluated already."""
         while target.type == "parenthesized_expression" and target.named_children:
             target = target.named_children[0]
+        if target.type == "conditional_expression":
+            self._store_either(target, value)
+            return
         name = self.snippet.source(target)
         variable = self.state.local(name) if target.type == "identifier" else None
         if variable is not None and not isinstance(variable.value, Place):
@@ -226,6 +231,20 @@ class Reader(PlaceReader):
         else:
             self.escapes(value, target, f"'{name[:40]}', which is not known, is made to point to it")
             cells.forget_exposed(self.state)
+
+    def _store_either(self, target: Tree, value: Entity) -> None:
+        """`(condition ? one : other) = value`."""
+        condition_node = field_of(target, "condition")
+        condition, why = self.number(condition_node), self.snippet.source(condition_node)
+        for side, holds in (("consequence", condition), ("alternative", expr.unary("!", condition))):
+            tree = field_of(target, side)
+            name = self.snippet.source(tree)
+            held = self.state.local(name)
+            with self.state.under(holds, why):
+                self.store(tree, value)
+            now = self.state.local(name)
+            if held is not None and now is not None and now.value is not held.value:
+                self.state.assign(name, choose(holds, now.value, held.value, self.snippet.span(target)))
 
     def escapes(self, value: Entity, node: Tree, why: str) -> None:
         """A pointer to shared memory gets out of sight: accesses through it would be missed."""

@@ -25,6 +25,7 @@ from bankcheck.lint.memory import (
     Site,
     Variable,
     Wrap,
+    conjunction,
     is_shared,
     marks,
 )
@@ -48,6 +49,7 @@ class Flow(Enum):
     RETURN = "return"
     BREAK = "break"
     CONTINUE = "continue"
+    GOTO = "goto"
 
 
 class OutOfSteps(Exception):
@@ -64,6 +66,22 @@ class Exit(NamedTuple):
     condition: Node
     value: Entity
     scopes: Scopes
+
+
+@dataclass(slots=True)
+class Leaving:
+    """A loop, a switch or a block that can be left early, and how lanes leave its body."""
+
+    depth: int
+    """How many conditions held when it began."""
+    doubts: int
+    """How many unknown conditions there were then."""
+    repeats: bool = True
+    switch: bool = False
+    conditions: list[tuple[Node, str]] = field(default_factory=list)
+    """When some lanes leave for good, and how that reads."""
+    breaks: list[Exit] = field(default_factory=list)
+    continues: list[Exit] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -85,8 +103,10 @@ class Frame:
     """How many conditions held when the function began."""
     doubts: int = 0
     """How many unknown conditions there were then."""
-    loops: list[list[str]] = field(default_factory=list)
-    """For each loop being executed, conditions under which some lanes leave it before the others."""
+    loops: list[Leaving] = field(default_factory=list)
+    """What is being executed that `break` and `continue` leave, the innermost last."""
+    jumps: list[tuple[Node | str, ...]] = field(default_factory=list)
+    """Conditions that hold because the other lanes have jumped to a label further down."""
 
 
 class State:
@@ -242,6 +262,22 @@ class State:
             self.maybe = (*self.maybe, why)
         else:
             self.guard = (*self.guard, condition)
+
+    def leaving(self, repeats: bool = True, switch: bool = False) -> Leaving:
+        """Begin something that can be left early."""
+        left = Leaving(len(self.guard), len(self.maybe), repeats, switch)
+        self.frame.loops.append(left)
+        return left
+
+    def active(self, left: Leaving) -> Node:
+        """The lanes of those that began something which are active now."""
+        if len(self.maybe) > left.doubts:
+            return Unknown("a condition that is not known")
+        return conjunction(self.guard[left.depth :])
+
+    def leave(self, left: Leaving, ways: list[Exit]) -> None:
+        """The lanes that are active now leave a loop, a switch or a block."""
+        ways.append(Exit(self.active(left), Unknown("no value"), self.snapshot()))
 
     @property
     def dead(self) -> bool:

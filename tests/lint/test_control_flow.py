@@ -1,0 +1,101 @@
+"""Loops, switches and blocks that are left early, and references: each count can be checked by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lint.helpers import counts, lint
+
+START = "__shared__ float s[8192]; int t = threadIdx.x, k = 1, i; "
+UNKNOWN = None
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("for (i = 0; i < 32; i++) { if (i == 5) break; s[t << i] = 0; }", {1, 2, 4, 8, 16}),
+        ("for (i = 0; i < 32; i++) { s[t << i] = 0; if (i == 3) break; }", {1, 2, 4, 8}),
+        ("for (i = 1; i < n; i++) { if (i == 3) break; s[t * i] = 0; }", {1, 2}),
+        ("for (i = 1; i < 20; i++) { if (i == 3) return; s[t * i] = 0; }", {1, 2}),
+        ("while (true) { if (k >= 8) break; k *= 2; } s[t * k] = 0;", {8}),
+        ("for (i = 0; i < 33; i++) { if (i == 8) break; } s[t * i] = 0;", {8}),
+        ("for (i = 0; i < 32; i++) { if (g[i] > 0) break; } s[t * i] = 0;", {UNKNOWN}),
+        ("for (i = 0; i < 9 && g[i] > 0; i++) { } s[t * i] = 0;", {UNKNOWN}),
+        ("bool d = false; for (i = 0; i < 9 && !d; i++) { d = i == 3; } s[t * i] = 0;", {UNKNOWN}),
+        ("for (i = 0; i < 4; i++) { if (n) { k = 32; break; } } s[t * k] = 0;", {UNKNOWN}),
+        ("for (i = 0; i < n; i++) { if (i == 2) { k = 32; continue; } o[i] = 0; } s[t * k] = 0;", {UNKNOWN}),
+        ("for (i = 0; i < 4; i++) { if (i == 2) { k = 8; continue; } s[t * k] = 0; }", {1, 8}),
+        ("for (i = 0; i < 4; i++) { if (i < 3) continue; else break; } s[t * i] = 0;", {1}),
+        ("k = 32; do { if (n) break; k = 1; } while (0); s[t * k] = 0;", {32, 1}),
+        ("do { if (t < 16) return; } while (0); s[t * 2] = 0;", {1}),
+        ("for (i = 0; i < 4; i++) { switch (i) { case 3: continue; } s[t << i] = 0; }", {1, 2, 4}),
+        ("switch (t & 1) { case 0: case 1: s[t * 2] = 0; }", {2}),
+        ("switch (n) { case 0: k = 32; break; case 1: s[t * k] = 0; }", {1}),
+        ("switch (n) { case 0: k = 2; case 1: k *= 2; break; default: k = 8; } s[t * k] = 0;", {2, 4, 8}),
+        ("switch (t / 16) { case 0: return; } s[t * 2] = 0;", {1}),
+        ("switch (t / 16) { case 0: if (t < 8) break; return; } s[t] = 0;", {1}),
+        ("k = 32; if (n) goto end; k = 1; end: s[t * k] = 0;", {UNKNOWN}),
+        ("if (t < 16) goto end; s[t * 2] = 0; end: ;", {1}),
+        ("if (t < 16) goto end; o[0] = 1; end: s[t * 2] = 0;", {2}),
+        ("top: s[t * k] = 0; k *= 2; if (k < 64) goto top;", {UNKNOWN}),
+        ("int a = 1; (n ? a : k) = 32; s[t * a] = 0;", {32, 1}),
+        ("int a = 1; int& r = n ? a : k; r = 32; s[t * a] = 0;", {UNKNOWN}),
+        ("(n ? s[t * 2] : s[t * 4]) = 0;", {2, 4}),
+        ("float& r = n ? s[t * 2] : s[t * 4]; r = 0;", {2, 4, UNKNOWN}),
+    ],
+)
+def test_the_values_that_arrive(body: str, expected: set[int | None]) -> None:
+    assert {wavefronts for _, wavefronts in counts(START + body)} == expected
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "Pair& p = *reinterpret_cast<Pair*>(bytes);",
+        "Pair& p = *(Pair*)bytes;",
+        "Pair& p{*(Pair*)bytes};",
+        "auto& p = *reinterpret_cast<Pair*>(bytes);",
+    ],
+)
+def test_a_reference_to_a_struct_in_shared_memory(declared: str) -> None:
+    body = f"struct Pair {{ float a[64][32], b[32][33]; }}; extern __shared__ char bytes[]; {declared}"
+    body += "p.a[threadIdx.x][2] = 0; p.b[threadIdx.x][2] = 0;"
+    assert [wavefronts for _, wavefronts in counts(body)] == [32, 1]
+
+
+def test_objects_that_cannot_be_told_apart_are_not_followed() -> None:
+    view = "struct View { float* p; int k; }; __shared__ float s[2048]; View a = {s, 1}, b = {s + 1, 2};"
+    held = counts(view + "View c = n ? a : b; c.p[threadIdx.x * c.k] = 0;")
+    assert held
+    assert {wavefronts for _, wavefronts in held} == {None}
+
+
+def test_a_member_that_hides_one_of_its_base() -> None:
+    text = """
+        struct Base { int k = 2; __device__ int step() const { return k; } };
+        struct Derived : Base { int k = 16; __device__ int own() const { return k; } };
+        // bankcheck: block=32
+        __global__ void f() {
+          __shared__ float s[2048];
+          Derived d;
+          s[threadIdx.x * d.step()] = 0;
+          s[threadIdx.x * d.own()] = 0;
+        }
+    """
+    assert [row.wavefronts for row in lint(text).rows] in ([2, 16], [None, None])
+
+
+def test_a_launch_with_default_template_arguments_is_an_instance() -> None:
+    text = """
+        template <int N = 32> __global__ void k(float* o) {
+          __shared__ float s[32][N];
+          s[threadIdx.x][threadIdx.y] = 0;
+        }
+        void go(float* a) {
+          k<LIST><<<1, dim3(32, 8)>>>(a);
+          k<33><<<1, dim3(32, 8)>>>(a);
+        }
+    """
+    for arguments in ("<>", ""):
+        rows = lint(text.replace("<LIST>", arguments)).rows
+        assert {(row.bind["N"], row.wavefronts) for row in rows} == {(32, 32), (33, 1)}
