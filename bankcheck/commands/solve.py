@@ -73,9 +73,11 @@ def command(
     bankcheck solve problem.toml
     bankcheck solve kernel.cu --array A
 
-    Paddings, CuTe swizzles, column XORs, rotations and their combinations are searched in full. Exits with 1 if no
-    layout brings every access to its ideal.
+    Searches paddings, CuTe swizzles, column XORs, rotations and padded swizzles, and says so if there are too many
+    to consider them all. Exits with 1 if no layout brings every access to its ideal.
     """
+    if emit is not None and output != "text":
+        raise click.UsageError("--emit prints code, --format json a report: give one of them")
     given = Spec(
         decl, accesses, block, columns,
         None if max_bytes is None else read_size(max_bytes, "--max-bytes"), forbid, keep_rows_contiguous,

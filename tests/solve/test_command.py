@@ -56,6 +56,7 @@ def test_exact_output(name: str, bankcheck: Bankcheck, golden: Callable[[str, st
 
 ERRORS = {
     "nothing given": ("", "--decl is missing"),
+    "two outputs": ("--decl 'float s[4]' --access 'ld: s[tx]' --emit cuda --format json", "give one of them"),
     "no access": ("--decl 'float s[4]'", "--access is missing"),
     "no array": ("--decl 'float s' --access 'ld: s[tx]'", "no value that can be followed"),
     "two arrays": ("--decl 'float s[4]; float t[4]' --access 'ld: s[tx]'", "one array's declaration"),
