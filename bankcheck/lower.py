@@ -15,7 +15,7 @@ from bankcheck.ctype import ArrayType, PointerType, Record, Type, name_of, size_
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.places import Address, Array, Entity, Place, decayed, element, is_pointer, moved, plus
-from bankcheck.syntax import MAX_NESTING, Tree
+from bankcheck.syntax import MAX_NESTING, Tree, field_of, operator_of
 
 
 class Text(Protocol):
@@ -164,12 +164,12 @@ class Lowering:
         return self.entity(_parts(node)[0], pointer=pointer)
 
     def _comma_expression(self, node: Tree, pointer: bool) -> Entity:
-        self.entity(_field(node, "left"))
-        return self.entity(_field(node, "right"), pointer=pointer)
+        self.entity(field_of(node, "left"))
+        return self.entity(field_of(node, "right"), pointer=pointer)
 
     def _conditional_expression(self, node: Tree, pointer: bool) -> Entity:
-        condition = self.integer(_field(node, "condition"))
-        yes_node, no_node = _field(node, "consequence"), _field(node, "alternative")
+        condition = self.integer(field_of(node, "condition"))
+        yes_node, no_node = field_of(node, "consequence"), field_of(node, "alternative")
         yes, no = self.entity(yes_node, pointer=pointer), self.entity(no_node, pointer=pointer)
         if isinstance(yes, Place | Address) and isinstance(no, Place | Address):
             one, other = (side.place if isinstance(side, Address) else side for side in (yes, no))
@@ -181,15 +181,15 @@ class Lowering:
         return expr.select(condition, yes, no, self.snippet.span(node))
 
     def _unary_expression(self, node: Tree, pointer: bool) -> Entity:
-        sign = _operator(node)
-        operand = self.integer(_field(node, "argument"))
+        sign = operator_of(node)
+        operand = self.integer(field_of(node, "argument"))
         if sign == "+":
             return expr.cast(operand, expr.promote(operand.ctype))
         return expr.unary(_UNARY[sign], operand, self.snippet.span(node))
 
     def _binary_expression(self, node: Tree, pointer: bool) -> Entity:
-        name, span = _operator(node), self.snippet.span(node)
-        left_node, right_node = _field(node, "left"), _field(node, "right")
+        name, span = operator_of(node), self.snippet.span(node)
+        left_node, right_node = field_of(node, "left"), field_of(node, "right")
         left = self.entity(left_node, pointer=pointer and name in ("+", "-"))
         right = self.entity(right_node)
         if name == "+" and is_pointer(right) and not is_pointer(left):
@@ -211,21 +211,21 @@ class Lowering:
     # Memory
 
     def _subscript_expression(self, node: Tree, pointer: bool) -> Entity:
-        base = self.entity(_field(node, "argument"), pointer=True)
-        indices = _parts(_field(node, "indices"))
+        base = self.entity(field_of(node, "argument"), pointer=True)
+        indices = _parts(field_of(node, "indices"))
         if len(indices) != 1:
             raise self.error("one index in each pair of brackets", node)
         index = self.integer(indices[0])
         if not is_pointer(base):
-            raise self.error(f"'{self.snippet.source(_field(node, 'argument'))}' is not an array", node)
+            raise self.error(f"'{self.snippet.source(field_of(node, 'argument'))}' is not an array", node)
         if isinstance(base, Place):
             return element(base, index)
         assert isinstance(base, Address)
         return moved(base.place, index)
 
     def _pointer_expression(self, node: Tree, pointer: bool) -> Entity:
-        argument = _field(node, "argument")
-        if _operator(node) == "*":
+        argument = field_of(node, "argument")
+        if operator_of(node) == "*":
             return self.address(argument).place
         entity = self.entity(argument, pointer=True)
         if not isinstance(entity, Place):
@@ -233,7 +233,7 @@ class Lowering:
         return Address(entity)
 
     def _field_expression(self, node: Tree, pointer: bool) -> Entity:
-        argument, member = _field(node, "argument"), self.snippet.source(_field(node, "field"))
+        argument, member = field_of(node, "argument"), self.snippet.source(field_of(node, "field"))
         whole = self.snippet.source(node)
         if argument.type == "identifier":
             found = self.scope.variable("".join(whole.split()), self.snippet.span(node))
@@ -255,7 +255,7 @@ class Lowering:
         """The type that a type_descriptor or type name writes."""
         if node.type != "type_descriptor":
             return self._named(self.snippet.source(node), node)
-        ctype = self._named(self.snippet.source(_field(node, "type")), node)
+        ctype = self._named(self.snippet.source(field_of(node, "type")), node)
         declarator = node.child_by_field_name("declarator")
         while declarator is not None:
             if declarator.type not in ("abstract_pointer_declarator", "abstract_reference_declarator"):
@@ -274,7 +274,7 @@ class Lowering:
             raise self.error(problem.message, node) from None
 
     def _cast_expression(self, node: Tree, pointer: bool) -> Entity:
-        return self._converted(self.type_at(_field(node, "type")), _field(node, "value"), node)
+        return self._converted(self.type_at(field_of(node, "type")), field_of(node, "value"), node)
 
     def _converted(self, ctype: Type, value: Tree, node: Tree) -> Entity:
         if isinstance(ctype, PointerType):
@@ -293,7 +293,7 @@ class Lowering:
         ctype_node = node.child_by_field_name("type")
         if ctype_node is not None:
             return Const(size_of(self.type_at(ctype_node)), expr.ULONG)
-        value = _field(node, "value")
+        value = field_of(node, "value")
         inner = _parts(value)[0] if value.type == "parenthesized_expression" else value
         name = self.snippet.source(inner)
         if inner.type == "identifier" and self.scope.variable(name, self.snippet.span(inner)) is None:
@@ -304,12 +304,12 @@ class Lowering:
         return Const(8 if isinstance(entity, Address) else entity.ctype.size, expr.ULONG)
 
     def _call_expression(self, node: Tree, pointer: bool) -> Entity:
-        function, arguments = _field(node, "function"), _parts(_field(node, "arguments"))
+        function, arguments = field_of(node, "function"), _parts(field_of(node, "arguments"))
         name, span = self.snippet.source(function), self.snippet.span(node)
         if function.type == "template_function":
-            base = self.snippet.source(_field(function, "name"))
+            base = self.snippet.source(field_of(function, "name"))
             if base in ("static_cast", "reinterpret_cast", "const_cast") and len(arguments) == 1:
-                target = _parts(_field(function, "arguments"))[0]
+                target = _parts(field_of(function, "arguments"))[0]
                 return self._converted(self.type_at(target), arguments[0], node)
         is_type = function.type in ("primitive_type", "sized_type_specifier")
         if len(arguments) == 1 and (is_type or self.scope.named_type(name) is not None):
@@ -325,7 +325,7 @@ class Lowering:
         return result
 
     def _intrinsic(self, name: str, args: list[Entity], node: Tree) -> Entity | None:
-        integers = [self.as_integer(*pair) for pair in zip(args, _parts(_field(node, "arguments")), strict=True)]
+        integers = [self.as_integer(*pair) for pair in zip(args, _parts(field_of(node, "arguments")), strict=True)]
         name, span = name.removeprefix("std::").removeprefix("::"), self.snippet.span(node)
         if name in ("min", "max", "umin", "umax") and len(args) == 2:
             return expr.binary(name.removeprefix("u"), integers[0], integers[1], span)
@@ -336,21 +336,9 @@ class Lowering:
         return None
 
 
-def _field(node: Tree, name: str) -> Tree:
-    child = node.child_by_field_name(name)
-    if child is None:
-        raise BankcheckError(f"incomplete {node.type.replace('_', ' ')}")
-    return child
-
-
 def _parts(node: Tree) -> list[Tree]:
     """What stands between the brackets of a node, comments aside."""
     return [child for child in node.named_children if child.type != "comment"]
-
-
-def _operator(node: Tree) -> str:
-    child = node.child_by_field_name("operator")
-    return child.type if child is not None else ""
 
 
 def _subscripts_above(node: Tree) -> int:

@@ -103,3 +103,17 @@ def declarator_name(declarator: Tree | None) -> Tree | None:
             inner = next((c for c in reversed(declarator.named_children) if not c.type.endswith("qualifier")), None)
         declarator = inner
     return declarator
+
+
+def field_of(node: Tree, name: str) -> Tree:
+    """A child that the grammar promises; raises `BankcheckError` where the text is broken."""
+    child = node.child_by_field_name(name)
+    if child is None:
+        raise BankcheckError(f"incomplete {node.type.replace('_', ' ')}")
+    return child
+
+
+def operator_of(node: Tree) -> str:
+    """The operator of an expression, as it is written."""
+    child = node.child_by_field_name("operator")
+    return child.type if child is not None else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,7 @@ def _to_single(low: Array, high: Array) -> Array:
 
 
 _ROUNDINGS: dict[str, Callable[..., Array]] = {"TRUNC": np.trunc, "FLOOR": np.floor, "CEIL": np.ceil, "": np.rint}
-_RELATIONS: dict[str, Callable[..., Array]] = {
+RELATIONS: dict[str, Callable[..., Array]] = {
     "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal, "EQ": np.equal, "NE": np.not_equal,
 }  # fmt: skip
 
@@ -85,15 +86,20 @@ def _to_integer(rounding: str, signed: bool) -> Function:
 
 
 def _compare(relation: str, combine: str, unordered: bool) -> Function:
-    def function(a: Array, a_high: Array, b: Array, b_high: Array, joined: Array) -> tuple[Array, ...]:
-        x, y = _double(a, a_high), _double(b, b_high)
-        nan = np.isnan(x) | np.isnan(y)
-        result = _RELATIONS[relation](x, y)
-        result = (result | nan) if unordered else (result & ~nan)
-        join = np.logical_and if combine == "AND" else np.logical_or
-        return join(result, joined), join(~result, joined)
+    return lambda a, a_high, b, b_high, joined: compared(
+        _double(a, a_high), _double(b, b_high), joined, relation, combine, unordered
+    )
 
-    return function
+
+def compared(
+    x: NDArray[Any], y: NDArray[Any], joined: Array, relation: str, combine: str, unordered: bool
+) -> tuple[Array, ...]:
+    """Two predicates of a comparison: it and its opposite, each joined with another predicate."""
+    nan = np.isnan(x) | np.isnan(y)
+    result = RELATIONS[relation](x, y)
+    result = (result | nan) if unordered else (result & ~nan)
+    join = np.logical_and if combine == "AND" else np.logical_or
+    return join(result, joined), join(~result, joined)
 
 
 OPCODES = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "I2F", "F2I", "F2F"))
@@ -117,7 +123,7 @@ def operation(opcode: str, modifiers: tuple[str, ...]) -> Meaning | None:
     if opcode == "DSETP" and len(modifiers) == 2:
         relation, combine = modifiers
         ordered = relation[:2] if relation.endswith("U") and len(relation) == 3 else relation
-        if ordered in _RELATIONS and combine in ("AND", "OR"):
+        if ordered in RELATIONS and combine in ("AND", "OR"):
             unordered = relation != ordered or relation == "NE"
             return Meaning(_compare(ordered, combine, unordered), "float", wide=(0, 1))
     return None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bankcheck.compiled.doubles import clipped
+from bankcheck.compiled.doubles import RELATIONS, clipped, compared
 from bankcheck.compiled.words64 import halves, pair
 
 Array = NDArray[Any]
@@ -125,21 +125,10 @@ def _multiply_add(a: Array, b: Array, c: Array) -> Array:
 
 
 _PLAIN: dict[str, Function] = {"FADD": _add, "FMUL": _multiply, "FFMA": _multiply_add}
-_RELATIONS: dict[str, Function] = {
-    "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal, "EQ": np.equal, "NE": np.not_equal,
-}  # fmt: skip
 
 
 def _compare(relation: str, combine: str, unordered: bool) -> Function:
-    def function(a: Array, b: Array, joined: Array) -> tuple[Array, ...]:
-        x, y = _f32(a), _f32(b)
-        nan = np.isnan(x) | np.isnan(y)
-        result = _RELATIONS[relation](x, y)
-        result = (result | nan) if unordered else (result & ~nan)
-        join = np.logical_and if combine == "AND" else np.logical_or
-        return join(result, joined), join(~result, joined)
-
-    return function
+    return lambda a, b, joined: compared(_f32(a), _f32(b), joined, relation, combine, unordered)
 
 
 _ROUNDINGS = ("TRUNC", "FLOOR", "CEIL")
@@ -174,6 +163,6 @@ def operation(opcode: str, modifiers: tuple[str, ...]) -> Function | None:
     if opcode == "FSETP" and len(modifiers) >= 2:
         relation, combine = modifiers[0], next((m for m in modifiers if m in ("AND", "OR")), "")
         ordered = relation[:2] if relation.endswith("U") and len(relation) == 3 else relation
-        if combine and ordered in _RELATIONS and names == {relation, combine}:
+        if combine and ordered in RELATIONS and names == {relation, combine}:
             return _compare(ordered, combine, relation != ordered or relation == "NE")
     return None

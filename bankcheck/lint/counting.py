@@ -12,7 +12,7 @@ from bankcheck.banks import Traffic, count_wavefronts
 from bankcheck.boxes import Unknown as Range
 from bankcheck.expr import Evaluator, Node, Undefined
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
-from bankcheck.lint.lanes import Numbering
+from bankcheck.lint.lanes import Numbering, each_lane, warp_lanes
 from bankcheck.lint.masks import Bound, Masks
 from bankcheck.lint.verdict import Key, Tally
 
@@ -128,12 +128,11 @@ class Counter:
         names = [name for name in domains if name != "warp"]
         choices = [range(domains[n].low, domains[n].high + 1, domains[n].modulus) for n in names]
         masks = Masks(bounds, max(1, MAX_COMBINED // (len(warps) * prod(map(len, choices)))))
-        lanes = {"lane": list(range(WARP_LANES)) * len(warps), "warp": [w for w in warps for _ in range(WARP_LANES)]}
-        threads = Evaluator(lanes).prepared(*trees)
+        threads = Evaluator(warp_lanes(warps)).prepared(*trees)
         for point in product(*choices):
             values = dict(zip(names, point, strict=True))
             evaluate = threads.extended(values)
-            columns = [_column(evaluate(tree), len(warps)) for tree in trees]
+            columns = [each_lane(evaluate(tree), len(warps)) for tree in trees]
             known = not any(Undefined in map(type, column) for column in columns)
             for warp in warps:
                 first = warp * WARP_LANES
@@ -153,10 +152,6 @@ class Counter:
 def _banks_apart(traffic: Traffic) -> bool:
     lanes = (sum(map(len, words.values())) for group in traffic.groups for words in group.banks.values())
     return all(count <= 1 for count in lanes)
-
-
-def _column(value: expr.Lanes, warps: int) -> list[expr.Value]:
-    return value if isinstance(value, list) else [value] * (WARP_LANES * warps)
 
 
 def _undecided(active: list[expr.Value], told: list[list[expr.Value]]) -> str:

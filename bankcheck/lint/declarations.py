@@ -13,9 +13,8 @@ from bankcheck.lint import cells
 from bankcheck.lint.closures import Closure
 from bankcheck.lint.machine import Machine
 from bankcheck.lint.memory import Buffer, Variable
-from bankcheck.lint.type_reader import field_of, operator_of
 from bankcheck.places import Address, Entity, Place
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, field_of, operator_of
 
 
 class Declarations(Machine):

@@ -17,9 +17,8 @@ from bankcheck.lint.memory import Buffer, Variable, conjunction
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.state import Exit, Flow, OutOfSteps, Scopes
 from bankcheck.lint.switches import Switches
-from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Address, Entity, Place
-from bankcheck.syntax import Tree, declarator_name
+from bankcheck.syntax import Tree, declarator_name, field_of
 
 _LASTING = (Flow.CONTINUE, Flow.BREAK, Flow.GOTO, Flow.RETURN)
 """Ways to leave, the shortest absence first."""

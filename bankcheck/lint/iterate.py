@@ -11,9 +11,8 @@ from bankcheck.lint import cells, leaving, loops
 from bankcheck.lint.changes import Changes
 from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, marks, sum_of
 from bankcheck.lint.state import Flow, Leaving, Scopes
-from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Address, Entity, Place
-from bankcheck.syntax import Tree, declarator_name
+from bankcheck.syntax import Tree, declarator_name, field_of
 
 FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
 """Iterations that are followed of a loop whose bound is not known but whose values are."""

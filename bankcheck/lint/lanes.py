@@ -12,6 +12,7 @@ from math import gcd
 
 from bankcheck import expr
 from bankcheck.expr import Const, Node, Op, Symbol, post_order
+from bankcheck.hardware import WARP_LANES
 from bankcheck.launch import Block
 from bankcheck.lint.memory import LANES
 
@@ -186,3 +187,13 @@ class Numbering:
                 about = (node.name, node.ctype, *[self._numbered[id(arg)][1] for arg in node.args])
             self._numbered[id(node)] = node, self._numbers.setdefault(about, len(self._numbers))
         return self._numbered[id(tree)][1]
+
+
+def warp_lanes(warps: range) -> dict[str, list[int]]:
+    """`lane` and `warp` of all lanes, one warp after the other."""
+    return {"lane": list(range(WARP_LANES)) * len(warps), "warp": [w for w in warps for _ in range(WARP_LANES)]}
+
+
+def each_lane(value: expr.Lanes, warps: int) -> list[expr.Value]:
+    """A value as one for each lane of so many warps."""
+    return value if isinstance(value, list) else [value] * (WARP_LANES * warps)

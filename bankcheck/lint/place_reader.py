@@ -13,9 +13,9 @@ from bankcheck.lint.memory import Buffer, Member, sum_of
 from bankcheck.lint.reach import with_start_assumed
 from bankcheck.lint.source import Source
 from bankcheck.lint.state import State
-from bankcheck.lint.type_reader import TypeReader, field_of, operator_of
+from bankcheck.lint.type_reader import TypeReader
 from bankcheck.places import Address, Entity, Place, is_pointer
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, field_of, operator_of
 
 BYTE = expr.UCHAR
 

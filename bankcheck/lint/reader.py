@@ -20,9 +20,8 @@ from bankcheck.lint.memory import Buffer, Member
 from bankcheck.lint.place_reader import BYTE, PlaceReader, member_of
 from bankcheck.lint.source import Source
 from bankcheck.lint.state import State
-from bankcheck.lint.type_reader import field_of, operator_of
 from bankcheck.places import Address, Array, Entity, Place
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, field_of, operator_of
 
 Call = Callable[["Reader", Tree, str, list[Tree]], Entity | None]
 Assemble = Callable[["Reader", Tree], Entity]

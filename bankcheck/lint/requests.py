@@ -20,7 +20,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Evaluator, Node, Op, Undefined
 from bankcheck.hardware import WARP_LANES, Rule
 from bankcheck.launch import Block
-from bankcheck.lint.lanes import Split, Splitter, coordinates
+from bankcheck.lint.lanes import Split, Splitter, coordinates, each_lane, warp_lanes
 from bankcheck.lint.masks import ORDERED, Bound, Masks, bound_of
 from bankcheck.lint.memory import Site, conjunction
 from bankcheck.lint.verdict import rule_of
@@ -97,9 +97,9 @@ class _Enumeration:
         warps = range(self.block.warps if "warp" in domains else 1)
         repeats = self.block.warps // len(warps)
         for values in self._points(domains):
-            evaluate = Evaluator({**values, **_lanes(warps)})
+            evaluate = Evaluator({**values, **warp_lanes(warps)})
             columns = [
-                _column(evaluate(part), len(warps))
+                each_lane(evaluate(part), len(warps))
                 for part in (split.node, conjunction(guards), *(b.lanes for b in bounds))
             ]
             for warp in warps:
@@ -194,14 +194,6 @@ class _Enumeration:
                 yield tuple(None if at is None else at + shift for at in request)
         elif first >= 0 and (not self.size or last <= end):
             yield request
-
-
-def _lanes(warps: range) -> dict[str, list[int]]:
-    return {"lane": list(range(WARP_LANES)) * len(warps), "warp": [w for w in warps for _ in range(WARP_LANES)]}
-
-
-def _column(value: expr.Lanes, warps: int) -> list[expr.Value]:
-    return value if isinstance(value, list) else [value] * (WARP_LANES * warps)
 
 
 def _refuse(values: Iterable[expr.Value]) -> None:

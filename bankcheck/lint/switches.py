@@ -11,9 +11,8 @@ from bankcheck.lint.iterate import Loops
 from bankcheck.lint.leaving import join, merge
 from bankcheck.lint.memory import conjunction
 from bankcheck.lint.state import Flow, Scopes
-from bankcheck.lint.type_reader import field_of
 from bankcheck.places import Place
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, field_of
 
 
 class Switches(Loops):

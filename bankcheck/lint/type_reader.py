@@ -9,7 +9,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Node, Unknown
 from bankcheck.lower import Lowering
 from bankcheck.places import Entity
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, field_of
 
 
 class ClassTable(Protocol):
@@ -144,17 +144,3 @@ class TypeReader(Lowering):
                 if isinstance(value, Const) and 0 < value.value <= 1 << 16:
                     align = max(align, value.value)
         return align
-
-
-def field_of(node: Tree, name: str) -> Tree:
-    """A child that the grammar promises; raises `BankcheckError` where the text is broken."""
-    child = node.child_by_field_name(name)
-    if child is None:
-        raise BankcheckError(f"incomplete {node.type.replace('_', ' ')}")
-    return child
-
-
-def operator_of(node: Tree) -> str:
-    """The operator of an expression, as it is written."""
-    child = node.child_by_field_name("operator")
-    return child.type if child is not None else ""
