@@ -151,7 +151,8 @@ def test_a_store_is_told_as_a_store(bankcheck: Bankcheck, files: Path, open_page
 
 def test_playing_and_pausing(access_page: Path, open_page: Open) -> None:
     page = _without_the_tile(open_page(access_page, reduced_motion="reduce"))
-    page.clock.install()
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)  # an installed clock still runs; a paused one moves only when it is told to
     page.get_by_label("Speed").select_option("4")
     _press(page, "Play")
     page.clock.run_for(800)
