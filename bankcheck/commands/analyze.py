@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,7 +17,11 @@ from bankcheck.fixes import Fix, propose
 from bankcheck.options import Options
 
 if TYPE_CHECKING:
+    from bankcheck.page.shell import View
     from bankcheck.stills.canvas import Canvas
+
+Result = tuple[Analysis, tuple[Fix, ...]]
+Drawn = TypeVar("Drawn")
 
 
 @click.command("analyze")
@@ -70,19 +75,44 @@ def command(
     return int(check and not all(is_clean(analysis) for analysis, _ in results))
 
 
-def _write_html(path: Path, results: list[tuple[Analysis, tuple[Fix, ...]]], options: Options) -> None:
+def _write_html(path: Path, results: list[Result], options: Options) -> None:
     from bankcheck.page.access import access_views
     from bankcheck.page.shell import page, write_page
 
-    names = [" ".join(analysis.access.text.split()) for analysis, _ in results]
-    views = []
-    for key, (analysis, fixes) in enumerate(results):
+    names = list(map(_name, results))
+
+    def named_views(key: int) -> tuple[str, list[View]]:
         of = f": {names[key]}" if len(results) > 1 else ""
-        views += [replace(v, title=v.title + of) for v in access_views(analysis, fixes, options, str(key))]
-    write_page(path, page(", ".join(names), views))
+        views = access_views(*results[key], options, str(key))
+        return names[key], [replace(view, title=view.title + of) for view in views]
+
+    drawn = _drawn("--html", names, named_views)
+    write_page(path, page(", ".join(name for name, _ in drawn), [view for _, views in drawn for view in views]))
 
 
-def _print_text(results: list[tuple[Analysis, tuple[Fix, ...]]], explain: bool) -> None:
+def _drawn(option: str, names: Sequence[str], draw: Callable[[int], Drawn]) -> list[Drawn]:
+    """What `draw` makes of each result, by its number; those that have no picture are named on stderr, with the reason.
+
+    Raises `BankcheckError` if none has one.
+    """
+    drawn, refused = [], []
+    for number, name in enumerate(names):
+        try:
+            drawn.append(draw(number))
+        except BankcheckError as problem:
+            refused.append((name, problem.message))
+    if not drawn:
+        raise BankcheckError(f"{option} has nothing to show: {refused[0][1]}")
+    for name, reason in refused:
+        click.echo(f"bankcheck: {option} leaves out '{name}': {reason}", err=True)
+    return drawn
+
+
+def _name(result: Result) -> str:
+    return " ".join(result[0].access.text.split())
+
+
+def _print_text(results: list[Result], explain: bool) -> None:
     from bankcheck.report.analysis_text import report
 
     for position, (analysis, fixes) in enumerate(results):
@@ -98,11 +128,15 @@ def _print_text(results: list[tuple[Analysis, tuple[Fix, ...]]], explain: bool) 
                 click.echo(line)
 
 
-def _picture(results: list[tuple[Analysis, tuple[Fix, ...]]], view: str) -> Canvas:
+def _picture(results: list[Result], view: str) -> Canvas:
     if view == "tile":
-        from bankcheck.stills.tile import draw_tiles
+        from bankcheck.stills.tile import draw_tiles, need_rows
 
-        return draw_tiles(results)
+        def with_rows(number: int) -> Result:
+            need_rows(results[number][0])
+            return results[number]
+
+        return draw_tiles(_drawn("--view tile", list(map(_name, results)), with_rows))
     from bankcheck.stills.access import draw_analyses
 
     return draw_analyses(results)

@@ -91,20 +91,21 @@ def command(
     limits = limits_of(spec)
     solution = solve(problem, limits) if problem.accesses else None
     confirmed = confirmed_on_device(solution) if verify and solution is not None else None
-    if html is not None:
+    if html is not None and solution is not None:
         _write_html(html, solution)
     _print(problem, solution, confirmed, emit, output)
-    write_pictures(svg, png, lambda: _picture(problem, solution))
+    if solution is not None:
+        write_pictures(svg, png, lambda: _picture(solution))
+    elif html or svg or png:
+        raise BankcheckError(f"there is nothing to draw: no layout helps any access of {problem.tile.name}")
     failed = confirmed is not None and not confirmed.holds
     return int(failed or solution is None or not solution.solved or bool(problem.unsolvable))
 
 
-def _write_html(path: Path, solution: Solution | None) -> None:
+def _write_html(path: Path, solution: Solution) -> None:
     from bankcheck.page.shell import page, write_page
     from bankcheck.page.solution import solution_views
 
-    if solution is None:
-        raise BankcheckError("--html has nothing to show: no access can be solved for")
     tile = solution.problem.tile
     write_page(path, page(f"A layout for {declaration(Layout(), tile)}", solution_views(solution)))
 
@@ -153,11 +154,9 @@ def _power(keep_bytes: int) -> int:
     return keep_bytes
 
 
-def _picture(problem: Problem, solution: Solution | None) -> Canvas:
+def _picture(solution: Solution) -> Canvas:
     from bankcheck.stills.solution import draw_solutions
 
-    if solution is None:
-        raise BankcheckError(f"there is nothing to draw: no layout helps any access of {problem.tile.name}")
     return draw_solutions([("", solution)])
 
 

@@ -28,9 +28,9 @@ def access_views(analysis: Analysis, fixes: tuple[Fix, ...], options: Options, k
     Raises `BankcheckError` for what has no picture.
     """
     if analysis.access.space != "shared":
-        raise BankcheckError("--html shows the banks of shared memory; global memory has none")
+        raise BankcheckError("it shows the banks of shared memory; global memory has none")
     if not isinstance(analysis.worst.traffic, Traffic):
-        raise BankcheckError(f"--html has nothing to show: {analysis.worst.fault or 'no addresses are known'}")
+        raise BankcheckError(analysis.worst.fault or "no addresses are known")
     text = "\n".join(unstyled(line) for line in report(analysis, fixes))
     data = {"key": key, **access_data(analysis, fixes, options)}
     views = [View("access", "Lanes and banks", data, text)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from bankcheck.analysis import Analysis
-from bankcheck.ctype import ArrayType, Type, size_of
+from bankcheck.ctype import ArrayType, Type, shape_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.fixes import Fix
 from bankcheck.report.analysis_text import sample_text
@@ -41,10 +41,7 @@ class _Array:
 
 
 def draw_tiles(results: Sequence[tuple[Analysis, tuple[Fix, ...]]]) -> Canvas:
-    """The arrays of all expressions of a command, one below the other. Raises `BankcheckError` for one without rows."""
-    for analysis, _ in results:
-        if analysis.access.space != "shared":
-            raise BankcheckError("--view tile shows the banks of shared memory; global memory has none")
+    """The arrays of all expressions of a command, which `need_rows` passes, one below the other."""
     title = "; ".join(analysis.access.array.name for analysis, _ in results)
     more = PANEL_WIDTH + GAP if any(fixes for _, fixes in results) else 160
     canvas = Canvas(2 * MARGIN + PANEL_WIDTH + more, f"Banks of the elements of {title}")
@@ -59,10 +56,20 @@ def draw_tiles(results: Sequence[tuple[Analysis, tuple[Fix, ...]]]) -> Canvas:
     return canvas
 
 
+def need_rows(analysis: Analysis) -> None:
+    """Raise `BankcheckError` where there are no rows and columns of banks to draw."""
+    array = analysis.access.array
+    if analysis.access.space != "shared":
+        raise BankcheckError("it shows the banks of shared memory; global memory has none")
+    dimensions = shape_of(array.ctype)[0]
+    if len(dimensions) < 2 or not all(dimensions):
+        raise BankcheckError(f"{array.name} has no rows: give --shape ROWS,COLUMNS")
+
+
 def _panel(canvas: Canvas, left: float, top: float, side: Side) -> float:
     """One layout; returns where it ends."""
     analysis = side.analysis
-    array = _array(analysis.access.array.ctype, analysis.access.array.name)
+    array = _array(analysis.access.array.ctype)
     tile = Tile(
         array.rows, array.columns, array.element_bytes, lambda row, column: _stored(analysis, array, row, column)
     )
@@ -76,14 +83,12 @@ def _wanted(analysis: Analysis) -> set[int]:
     return {word for group in getattr(traffic, "groups", ()) for words in group.banks.values() for word in words}
 
 
-def _array(ctype: Type, name: str) -> _Array:
+def _array(ctype: Type) -> _Array:
     dimensions, steps = [], []
     while isinstance(ctype, ArrayType):
         dimensions.append(ctype.length)
         steps.append(ctype.step_bytes)
         ctype = ctype.element
-    if len(dimensions) < 2 or not all(dimensions):
-        raise BankcheckError(f"--view tile draws rows and columns, but {name} has no rows: give --shape ROWS,COLUMNS")
     return _Array(tuple(dimensions), tuple(steps), size_of(ctype))
 
 

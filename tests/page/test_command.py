@@ -31,6 +31,26 @@ def test_several_accesses_are_views_of_one_page(bankcheck: Bankcheck, tmp_path: 
     assert ">Lanes and banks: a[tx][ty]</h2>" in html and ">The tile and its banks: b[ty][tx]</h2>" in html
 
 
+def test_an_access_without_addresses_is_left_out_by_name(bankcheck: Bankcheck, tmp_path: Path) -> None:
+    arguments = ["analyze", "a[tx][ty]", "b[idx[tx]]", "--check"]
+    plain = bankcheck(*arguments)
+    done = bankcheck(*arguments, "--html", str(tmp_path / "t.html"))
+    assert (done.code, done.out) == (plain.code, plain.out) and done.code == 1
+    reason = "not analysed: the value depends on data in 'idx'"
+    assert f"bankcheck: --html leaves out 'b[idx[tx]]': {reason}" in done.err.splitlines()
+    html = (tmp_path / "t.html").read_text(encoding="utf-8")
+    assert "<h1>a[tx][ty]</h1>" in html and html.count('class="view view-access"') == 1 and "idx" not in html
+
+
+def test_the_report_is_printed_where_nothing_can_be_solved(bankcheck: Bankcheck, tmp_path: Path) -> None:
+    arguments = ["solve", "--decl", "float s[32][32]", "--access", "ld: s[d[tx]][0]"]
+    plain = bankcheck(*arguments)
+    for option in ("--html", "--svg"):
+        done = bankcheck(*arguments, option, str(tmp_path / "t"))
+        assert done.code == 2 and done.out == plain.out and "there is nothing to draw" in done.err
+    assert not list(tmp_path.iterdir())
+
+
 ERRORS = {
     "folder": (["analyze", "s[tx]", "--html", "{folder}"], "is a directory"),
     "stdout": (["analyze", "s[tx]", "--html", "-"], "'-' is stdout, where the report goes"),

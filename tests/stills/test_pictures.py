@@ -197,6 +197,9 @@ def test_the_tile_picture_says_what_it_leaves_out(draw: Draw) -> None:
 def test_a_tile_needs_rows(bankcheck: Callable[..., Finished], tmp_path: Path) -> None:
     done = bankcheck("analyze", "s[tx]", "--view", "tile", "--svg", str(tmp_path / "x.svg"))
     assert done.code == 2 and "has no rows" in done.err and not (tmp_path / "x.svg").exists()
+    some = bankcheck("analyze", "t[tx][ty]", "s[tx]", "--view", "tile", "--svg", str(tmp_path / "some.svg"))
+    assert some.code == 0 and "--view tile leaves out 's[tx]': s has no rows" in some.err
+    assert "t: float[32][32]" in Picture(tmp_path / "some.svg").words
     done = bankcheck("analyze", "t[tx][ty]", "--view", "tile", "--space", "global", "--svg", str(tmp_path / "x.svg"))
     assert done.code == 2 and "global memory has none" in done.err
 
