@@ -186,8 +186,12 @@ def _apart(difference: Number, arithmetic: BoxArithmetic) -> bool:
 def _real_addresses(numbers: list[Number | None], samples: list[int | None], box: Box) -> tuple[int | None, ...]:
     """The addresses at the box's simplest point: what a person would try first."""
     at = {name: (known.nearest_zero() - known.residue) // known.modulus for name, known in box.items()}
-    if any(poly.variables(number) - at.keys() for number in numbers if isinstance(number, Poly)):
-        return tuple(samples)
+    known: dict[int, int] = {}  # lanes share their terms
+    for number in numbers:
+        if isinstance(number, Poly) and id(number.terms) not in known:
+            if poly.variables(number) - at.keys():
+                return tuple(samples)
+            known[id(number.terms)] = poly.value(number, at) - number.constant
     return tuple(
-        None if number is None else poly.bounds(number, {n: (q, q) for n, q in at.items()})[0] for number in numbers
+        number.constant + known[id(number.terms)] if isinstance(number, Poly) else number for number in numbers
     )

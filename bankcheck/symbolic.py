@@ -18,6 +18,7 @@ from typing import ClassVar, NoReturn
 
 from bankcheck import expr, poly
 from bankcheck.boxes import Box, Effort, Split, Undecided
+from bankcheck.columns import together
 from bankcheck.expr import UINT, Arithmetic, CInt, Op, Undefined, Value
 from bankcheck.poly import Number, Poly
 
@@ -48,6 +49,10 @@ class BoxArithmetic(Arithmetic):
         if all(_INT.issuperset(map(type, column)) for column in columns):
             self.effort.left -= len(columns[0])
             return _INTEGERS.each(op, columns)
+        found = together(op, columns)
+        if found is not None:
+            self.effort.left -= len(found)
+            return found
         return [self.lane(op, *args) for args in zip(*columns, strict=True)]
 
     def one(self, op: Op, *args: Number) -> Number | Undefined:
@@ -78,8 +83,7 @@ class BoxArithmetic(Arithmetic):
         if isinstance(number, int):
             return number == 0
         low, high = self.bounds(number)
-        constant = poly.split(number)[1]
-        if low > 0 or high < 0 or constant % poly.content(number):
+        if low > 0 or high < 0 or number.constant % poly.content(number):
             return False
         linear = self._linear(number)
         if linear is None:
@@ -97,9 +101,9 @@ class BoxArithmetic(Arithmetic):
         if isinstance(number, int):
             return number % modulus
         for monomial, c in number.terms.items():
-            if monomial and c % modulus:
+            if c % modulus:
                 self._cut_residue(monomial, modulus // gcd(c, modulus), why)
-        return poly.split(number)[1] % modulus
+        return number.constant % modulus
 
     def _cut_residue(self, monomial: poly.Monomial, factor: int, why: str) -> NoReturn:
         names = [name for name in monomial if name in self.box]
@@ -120,12 +124,10 @@ class BoxArithmetic(Arithmetic):
 
     def _linear(self, number: Poly) -> tuple[str, int, int] | None:
         """(symbol, slope, constant) if the number is linear in one symbol."""
-        rest, constant = poly.split(number)
-        assert isinstance(rest, Poly)
-        if len(rest.terms) == 1:
-            ((monomial, slope),) = rest.terms.items()
+        if len(number.terms) == 1:
+            ((monomial, slope),) = number.terms.items()
             if len(monomial) == 1 and monomial[0] in self.box:
-                return monomial[0], slope, constant
+                return monomial[0], slope, number.constant
         return None
 
     def _cut_at_sign(self, number: Number, why: str) -> NoReturn:
@@ -264,7 +266,7 @@ class BoxArithmetic(Arithmetic):
         # Both are multiples of 2^k plus a constant: only the parts above bit k stay unknown.
         step = gcd(poly.content(one), poly.content(other))
         step &= -step
-        low = [poly.split(number)[1] % step for number in (one, other)]
+        low = [number.constant % step for number in (one, other)]
         high = [
             poly.exact_divide(_as_poly(poly.add(n, bits, -1)), step) for n, bits in zip((one, other), low, strict=True)
         ]
