@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import chain, islice, product
 from math import gcd
 from typing import NamedTuple
@@ -258,4 +257,4 @@ def _race(facts: Facts, execution: Execution, pair: _Pair, threads: tuple[int, i
         label = Label(there, "read here")
     message += f", with no {barrier} between"
     result = finding(facts, "BC402", message, execution, pair.second, None)
-    return replace(result, severity="error", related=(label, *result.related))
+    return result._replace(severity="error", related=(label, *result.related))
