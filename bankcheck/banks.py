@@ -7,7 +7,7 @@ or to explain `count_wavefronts`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
@@ -143,30 +143,18 @@ def _serve(words: list[int | None], groups: Groups, rule: Rule) -> tuple[int, in
     """
     wide = max(rule.bytes_per_lane, WORD_BYTES)
     shift, mask = wide.bit_length() - 1, ROW_BYTES // wide - 1
-    by_lane = rule.counts == "lanes"
-    gaps = None in words
-    banks = [-1 if at is None else at >> shift & mask for at in words] if gaps else [at >> shift & mask for at in words]  # type: ignore[operator]
+    by_lane, gaps = rule.counts == "lanes", None in words
     total = ways = 0
     for lanes in groups:
-        first, end = lanes[0], lanes[-1] + 1
-        group = banks[first:end]
+        wanted: Collection[int | None] = words[lanes[0] : lanes[-1] + 1]
         if gaps:
-            group = [bank for bank in group if bank >= 0]
-        touched = set(group)
-        load = len(group)
-        if len(touched) == load:
-            load = load and 1
-        else:  # two lanes meet in a bank: perhaps they want the same word
-            if not by_lane:
-                group = [at >> shift & mask for at in set(words[first:end]) if at is not None]
-                load = len(group)
-            if len(touched) == load:
-                load = 1
-            elif len(touched) > 1:
-                loads = dict.fromkeys(touched, 0)
-                for bank in group:
-                    loads[bank] += 1
-                load = max(loads.values())
+            wanted = [at for at in wanted if at is not None]
+        if not by_lane:
+            wanted = set(wanted)
+        banks = [at >> shift & mask for at in wanted]  # type: ignore[operator]
+        touched = set(banks)
+        # where two meet in a bank, bytes are counted faster than integers
+        load = max(map(bytes(banks).count, touched)) if len(touched) < len(banks) else min(1, len(banks))
         total += load
         if load > ways:
             ways = load

@@ -7,7 +7,6 @@ lane is inactive. Columns between the first and the last are ignored, so the mea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from bankcheck.banks import Traffic, count_wavefronts
@@ -15,6 +14,7 @@ from bankcheck.errors import BankcheckError
 
 MAX_ADDRESS_DIGITS = 18
 MAX_REMEMBERED = 1 << 14
+"""Rows: traces repeat themselves (loops, warps), and a row seen before is not counted again."""
 
 
 class Row(NamedTuple):
@@ -47,27 +47,33 @@ def count_rows(lines: Iterable[str]) -> Iterator[Row]:
 
     Raises `BankcheckError` that names the line.
     """
+    known: dict[str, tuple[str, Traffic]] = {}
     for number, line in enumerate(lines, start=1):
-        text = line.strip()
-        if not text or text.startswith("#") or text.startswith("instruction,"):
-            continue
-        instruction, _, rest = text.partition(",")
-        instruction = instruction.strip()
-        try:
-            yield Row(number, instruction, _counted(instruction, rest.rpartition(",")[2]))
-        except BankcheckError as problem:
-            raise BankcheckError(f"line {number}: {problem.message}") from None
+        found = known.get(line)
+        if found is None:
+            text = line.strip()
+            if not text or text.startswith(("#", "instruction,")):
+                continue
+            try:
+                found = _counted(text)
+            except BankcheckError as problem:
+                raise BankcheckError(f"line {number}: {problem.message}") from None
+            if len(known) == MAX_REMEMBERED:
+                known.clear()
+            known[line] = found
+        yield Row(number, *found)
 
 
-@lru_cache(maxsize=MAX_REMEMBERED)
-def _counted(instruction: str, addresses: str) -> Traffic:
-    """Traces repeat themselves (loops, warps), so a row seen before is not counted again."""
-    return count_wavefronts(instruction, _addresses(addresses))
+def _counted(text: str) -> tuple[str, Traffic]:
+    """The instruction of a row, and its count."""
+    instruction, _, rest = text.partition(",")
+    instruction = instruction.strip()
+    return instruction, count_wavefronts(instruction, _addresses(rest.rpartition(",")[2]))
 
 
 def _addresses(text: str) -> Sequence[int | None]:
     try:
-        addresses = list(map(int, text.split()))
+        addresses = tuple(map(int, text.split()))
     except ValueError:
         bad = next(part for part in text.split() if not part.lstrip("-").isdecimal() or len(part) > MAX_ADDRESS_DIGITS)
         raise BankcheckError(f"'{bad[:40]}' is not a byte address") from None
