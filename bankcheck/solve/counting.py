@@ -8,14 +8,21 @@ search uses a `Tally`, which gives the same totals from fewer requests (those th
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bankcheck.banks import count_wavefronts
 from bankcheck.hardware import BANKS, ROW_BYTES, ROW_QUEUES, WORD_BYTES
-from bankcheck.solve.layouts import Layout, swizzled
+from bankcheck.solve.layouts import Layout
+from bankcheck.solve.linear import LinearRequest
+from bankcheck.solve.packed import Packed
 from bankcheck.solve.problem import Place, Problem, Tile, TileAccess
 from bankcheck.solve.sample import Forms, Sample, Symmetry, addresses_of, least_of, served_groups, symmetry_of
 
+BATCH = 16
+"""Requests that are counted together."""
+FIRST = 4
+"""Batches of an access that are counted before it is found out which of its requests count alike."""
 Cost = tuple[int, int]
 """(excess wavefronts, cp.async.cg row passes), over all accesses, warps and values."""
 
@@ -63,60 +70,86 @@ class Tally:
             for request, weight in zip(access.requests, access.weights, strict=True)
         ]
         self._whole_words = all(access.width_bytes % WORD_BYTES == 0 for access in problem.accesses)
-        self._classes: dict[Symmetry, list[tuple[Sample, int]]] = {}
-        self._pad = -1
-        self._padded: dict[int, list[int]] = {}
+        self._batches: dict[Symmetry, list[Batch]] = {}
+        self._first = self._spread()
         self.counted = 0
         """Requests counted by addresses so far."""
 
     def cost(self, layout: Layout, limit: Cost | None = None) -> Cost | None:
         """The totals, or None as soon as they are known not to be below `limit`.
 
-        Requests that had excess in a count that was given up come first in the next: they may well have it again.
+        Requests that had excess under other layouts come first: they may well have it again.
         """
         symmetry = symmetry_of(layout, self._tile, self._whole_words)
-        classes = self._classes.get(symmetry)
-        if classes is None:
-            classes = self._classes[symmetry] = self._merged(symmetry)
+        batches = self._batches.get(symmetry)
+        if batches is None:
+            if limit is not None and not symmetry.linear and self._sum(self._first, layout, limit) is None:
+                return None  # some of its requests alone reach the limit
+            batches = self._batches[symmetry] = list(self._batched(layout, symmetry))
+        return self._sum(batches, layout, limit)
+
+    def _sum(self, batches: list[Batch], layout: Layout, limit: Cost | None) -> Cost | None:
         excess = passes = 0
-        guilty: list[int] = []
-        for position, (sample, weight) in enumerate(classes):
-            above = self._wavefronts(layout, sample, symmetry.linear) - sample.least
-            if sample.access.rule.row_writes:
-                passes += weight * sample.row_passes(layout)
-            if above > 0:
-                excess += weight * above
-                guilty.append(position)
-            if limit is not None and (excess, passes) >= limit:
-                first = [classes[at] for at in reversed(guilty)]
-                for at in reversed(guilty):
-                    del classes[at]
-                classes[:0] = first
-                return None
+        for batch in batches:
+            self.counted += len(batch.samples)
+            for above, queued in batch.costs(layout):
+                excess += above
+                passes += queued
+                if limit is not None and (excess, passes) >= limit:
+                    batches.sort(key=lambda batch: -batch.found)
+                    return None
         return excess, passes
 
-    def _merged(self, symmetry: Symmetry) -> list[tuple[Sample, int]]:
-        """One request for all that count alike under the symmetry, with their number."""
+    def _spread(self) -> list[Batch]:
+        """A few batches of requests from all over each access, each request by itself."""
+        by_access: dict[int, list[tuple[Sample, int]]] = {}
+        for weight, sample in self._samples:
+            by_access.setdefault(sample.access_number, []).append((sample, weight))
+        batches: list[Batch] = []
+        for samples in by_access.values():
+            parts = -(-len(samples) // BATCH)
+            batches += [Packed(samples[at::parts], self._tile) for at in range(min(parts, FIRST))]
+        return batches
+
+    def _batched(self, layout: Layout, symmetry: Symmetry) -> Iterator[Batch]:
+        """One request for all that count alike under the symmetry, with their number; BATCH of an access at a time."""
         found: dict[tuple[int, ...], tuple[Sample, int]] = {}
         for weight, sample in self._samples:
             key = symmetry.key(sample)
             first, before = found.get(key, (sample, 0))
             found[key] = first, before + weight
-        return list(found.values())
+        by_ranks: list[tuple[LinearRequest, Sample, int]] = []
+        by_access: dict[int, list[tuple[Sample, int]]] = {}
+        for sample, weight in found.values():
+            ranks = sample.linear(layout.pitch(self._tile)) if symmetry.linear else None
+            if ranks is not None:
+                by_ranks.append((ranks, sample, weight))
+            else:
+                by_access.setdefault(sample.access_number, []).append((sample, weight))
+        yield from [Ranks(by_ranks)] if by_ranks else []
+        for samples in by_access.values():
+            yield from (Packed(samples[at : at + BATCH], self._tile) for at in range(0, len(samples), BATCH))
 
-    def _wavefronts(self, layout: Layout, sample: Sample, linear: bool) -> int:
-        ranks = sample.linear(layout.pitch(self._tile)) if linear else None
-        if ranks is not None:
-            return ranks.wavefronts(layout.swizzle)
-        self.counted += 1
-        if layout.swizzle is None:
-            return sample.wavefronts(layout.offsets(self._tile, sample.places))
-        if layout.pad != self._pad:  # what is swizzled is kept as long as layouts differ in the swizzle only
-            self._pad, self._padded = layout.pad, {}
-        plain = self._padded.get(id(sample))
-        if plain is None:
-            plain = self._padded[id(sample)] = Layout(layout.pad).offsets(self._tile, sample.places)
-        return sample.wavefronts(swizzled(layout.swizzle, plain))
+
+class Ranks:
+    """Requests that are counted without addresses: see `linear`."""
+
+    samples: tuple[()] = ()
+    """Those counted by addresses."""
+
+    def __init__(self, requests: list[tuple[LinearRequest, Sample, int]]) -> None:
+        self._requests = requests
+        self.found = 0
+
+    def costs(self, layout: Layout) -> Iterator[tuple[int, int]]:
+        """(excess, row passes) of each request, times its number."""
+        for ranks, sample, weight in self._requests:
+            above = weight * max(0, ranks.wavefronts(layout.swizzle) - sample.least)
+            self.found += above
+            yield above, weight * sample.row_passes(layout) if ranks.rule.row_writes else 0
+
+
+Batch = Ranks | Packed
 
 
 def floor_of(access: TileAccess, tile: Tile, run_bytes: int = 0) -> Cost:

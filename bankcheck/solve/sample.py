@@ -14,10 +14,8 @@ A swizzle of rows a power of two apart is linear over GF(2): there any XOR takes
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from math import gcd
 
 from bankcheck.banks import count_wavefronts, least_wavefronts
@@ -109,20 +107,13 @@ class Sample:
 
     @cached_property
     def served(self) -> list[list[Place]]:
-        """The places of the active lanes, by service group."""
-        groups = served_groups(self.access.rule, self.request)
-        found = [[place for lane in lanes if (place := self.request[lane]) is not None] for lanes in groups]
-        return [places for places in found if places]
-
-    @cached_property
-    def places(self) -> list[Place]:
-        """The places of the active lanes, one service group after the other."""
-        return [place for group in self.served for place in group]
-
-    @cached_property
-    def ends(self) -> list[int]:
-        """Where each group ends in `places`."""
-        return list(accumulate(map(len, self.served)))
+        """The places of the active lanes, by service group; lanes at one place once, where words are counted."""
+        rule = self.access.rule
+        found = [
+            [place for lane in lanes if (place := self.request[lane]) is not None]
+            for lanes in served_groups(rule, self.request)
+        ]
+        return [places if rule.counts == "lanes" else list(dict.fromkeys(places)) for places in found if places]
 
     def linear(self, pitch: int) -> LinearRequest | None:
         """For counting by ranks where rows are `pitch` elements apart, a power of two; None if lanes are not affine."""
@@ -132,20 +123,6 @@ class Sample:
             groups = served_groups(rule, self.request)
             self._linear[pitch] = linear_request(rule, offsets, groups, self.tile.element_bytes)
         return self._linear[pitch]
-
-    def wavefronts(self, offsets: list[int]) -> int:
-        """The count from the offsets of `places`: the words (for atomics lanes) in the busiest bank of each group."""
-        rule, unit, member = self.access.rule, self.tile.element_bytes, self.access.member_bytes
-        wide = max(rule.bytes_per_lane, WORD_BYTES)
-        shift, mask = wide.bit_length() - 1, ROW_BYTES // wide - 1
-        words = [offset * unit + member >> shift for offset in offsets]
-        total, start = 0, 0
-        for end in self.ends:
-            group = words[start:end]
-            banks = [word & mask for word in (group if rule.counts == "lanes" else set(group))]
-            total += 1 if len(set(banks)) == len(banks) else max(Counter(banks).values())
-            start = end
-        return total * rule.multiplier
 
     def row_passes(self, layout: Layout) -> int:
         """The row passes of a cp.async.cg, by its addresses."""
