@@ -8,7 +8,7 @@ search uses a `Tally`, which gives the same totals from fewer requests (those th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bankcheck.banks import count_wavefronts
@@ -16,7 +16,7 @@ from bankcheck.hardware import BANKS, ROW_BYTES, ROW_QUEUES, WORD_BYTES
 from bankcheck.solve.layouts import Layout
 from bankcheck.solve.linear import LinearRequest
 from bankcheck.solve.packed import Packed
-from bankcheck.solve.problem import Place, Problem, Tile, TileAccess
+from bankcheck.solve.problem import Place, Problem, Request, Tile, TileAccess
 from bankcheck.solve.sample import Forms, Sample, Symmetry, addresses_of, least_of, served_groups, symmetry_of
 
 BATCH = 16
@@ -159,7 +159,7 @@ def floor_of(access: TileAccess, tile: Tile, run_bytes: int = 0) -> Cost:
     one piece: a word keeps its place in its run, so 16-byte runs leave every word the 8 banks with its number mod 4.
     """
     excess = passes = 0
-    for request, weight in zip(access.requests, access.weights, strict=True):
+    for request, weight in _shifted(access, tile, run_bytes):
         rule, total, rows = access.rule, 0, 0
         for lanes in served_groups(rule, request):
             wanted = Counter(at for lane in lanes if (at := request[lane]) is not None)
@@ -173,6 +173,18 @@ def floor_of(access: TileAccess, tile: Tile, run_bytes: int = 0) -> Cost:
         excess += weight * max(0, total * rule.multiplier - least_of(rule, request))
         passes += weight * -(-rows // ROW_QUEUES) if rule.row_writes else 0
     return excess, passes
+
+
+def _shifted(access: TileAccess, tile: Tile, run_bytes: int) -> Iterable[tuple[Request, int]]:
+    """One request for all that are alike but for a shift of rows, and of columns by whole runs, with their number."""
+    found: dict[tuple[Request, int], tuple[Request, int]] = {}
+    for request, weight in zip(access.requests, access.weights, strict=True):
+        row, column = next(place for place in request if place is not None)
+        form = tuple([None if at is None else (at[0] - row, at[1] - column) for at in request])
+        key = form, column * tile.element_bytes % run_bytes if run_bytes else 0
+        first, before = found.get(key, (request, 0))
+        found[key] = first, before + weight
+    return found.values()
 
 
 def _crowded(wanted: Counter[Place], access: TileAccess, tile: Tile, run_bytes: int) -> int:

@@ -55,7 +55,7 @@ def symmetry_of(layout: Layout, tile: Tile, whole_words: bool) -> Symmetry:
     """The symmetry of a layout. `whole_words`: lanes access whole words, so that all shifts are by whole words."""
     least = 1 if whole_words else WORD_BYTES
     if is_linear(layout, tile):
-        return Symmetry(linear=True)
+        return Symmetry(linear=True, pitch=layout.pitch(tile))
     if layout.swizzle is not None:
         top = (layout.swizzle.source_mask | layout.swizzle.target_mask).bit_length()
         return Symmetry(pitch=layout.pitch(tile), offset_modulus=max(least, 1 << top))

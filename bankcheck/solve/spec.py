@@ -23,7 +23,7 @@ from bankcheck import expr
 from bankcheck.access import DEFAULT_BLOCK, accessed_place, rule_for_op
 from bankcheck.ctype import ArrayType, size_of
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import Const, Evaluator, Lanes, Node, Span, Symbol, Undefined
+from bankcheck.expr import Const, Evaluator, Node, Span, Symbol, Undefined
 from bankcheck.hardware import RULES, Rule
 from bankcheck.launch import Block
 from bankcheck.lower import Lowering
@@ -38,6 +38,7 @@ MAX_REQUESTS = 20_000
 """Warps times values of the loops that one access may have."""
 MAX_ELEMENTS = 1 << 20
 _ROW_BYTES = 128
+_ONE, _INT = frozenset([1]), frozenset([int])
 _OP = re.compile(r"(?P<op>ld|load|st|store|atomic|cas|cp\.async(?:\.c[ag])?)[.]?(?P<bytes>\d{1,2})?")
 _NAMES = {"ld": "load", "st": "store"}
 _COORDINATES = re.compile(r"\s*row\s*=(?P<row>.*),\s*col(?:umn)?\s*=(?P<col>.*)", re.DOTALL)
@@ -253,16 +254,17 @@ def _requests(
         raise BankcheckError(f"{total} combinations of warps and values: at most {MAX_REQUESTS} are counted")
     taking_part = 8 * rule.matrices or 32
     for warp in range(block.warps):
-        lanes = block.lanes(warp)
+        of_warp = Evaluator(block.lanes(warp)).prepared(*nodes)
+        takes_part = [present and lane < taking_part for lane, present in enumerate(block.active(warp))]
         for point in product(*ranges.values()):
-            symbols: dict[str, Lanes] = {**lanes, **dict(zip(ranges, point, strict=True))}
-            values = [per_lane(Evaluator(symbols)(node)) for node in nodes]
-            active = block.active(warp)
+            evaluate = of_warp.extended(dict(zip(ranges, point, strict=True)))
+            offsets, guards, inside = (per_lane(evaluate(node)) for node in nodes)
+            if _ONE.issuperset([*takes_part, *guards, *inside]) and _INT.issuperset(map(type, offsets)):
+                yield tuple(offsets)
+                continue
             yield tuple(
-                _offset(parts, lane, *(value[lane] for value in values))
-                if active[lane] and lane < taking_part
-                else None
-                for lane in range(len(active))
+                _offset(parts, lane, *values) if takes_part[lane] else None
+                for lane, values in enumerate(zip(offsets, guards, inside, strict=True))
             )
 
 
