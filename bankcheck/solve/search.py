@@ -20,7 +20,7 @@ from bankcheck.solve.problem import Problem
 from bankcheck.solve.sample import is_linear
 from bankcheck.solve.solution import Blocked, Kept, Ranked, Searched, Solution
 
-MAX_COUNTED = 400_000
+MAX_COUNTED = 250_000
 """Requests counted by addresses for one family; counting by ranks needs no limit."""
 
 
