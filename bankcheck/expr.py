@@ -274,6 +274,10 @@ class Evaluator:
         self._arithmetic = arithmetic or Arithmetic()
         self._known: dict[int, tuple[Node, Lanes]] = {}
 
+    def __len__(self) -> int:
+        """How many parts of trees it has computed."""
+        return len(self._known)
+
     def prepared(self, *trees: Node) -> Evaluator:
         """The same evaluator, which has computed every part of the trees that its symbols suffice for."""
         for node in post_order(*trees):

@@ -42,12 +42,11 @@ _FULL = Range(expr.INT.low, expr.INT.high)
 class Judge:
     """Judges the sites of one run: one block shape, shared caches."""
 
-    def __init__(self, block: Block, reasons: Mapping[str, str]) -> None:
-        self.block, self.reasons = block, reasons
+    def __init__(self, block: Block, reasons: Mapping[str, str], counter: Counter) -> None:
+        self.block, self.reasons, self.counter = block, reasons, counter
         self._coordinates = coordinates(block)
         self._splitter = Splitter(frozenset())
         self._placed: dict[int, tuple[Node, Node]] = {}
-        self.counter = Counter(block.warps)
         self.failed: dict[tuple[object, ...], str] = {}
         """Accesses for which no proof was found: other iterations of the same code are not tried again."""
         self.operations_left = MAX_OPERATIONS_IN_ALL
