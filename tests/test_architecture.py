@@ -16,7 +16,7 @@ MAX_LINES = 400
 RANKS = [
     {"errors"},
     {"hardware", "expr", "poly"},
-    {"banks", "layout", "ctype", "sectors", "boxes", "columns", "launch", "syntax"},
+    {"banks", "layout", "ctype", "sectors", "boxes", "columns", "launch", "syntax", "substitution"},
     {"symbolic"},
     {"trace", "proof", "conditions", "options", "places", "algebra"},
     {"lower"},

@@ -11,6 +11,7 @@ from bankcheck.lint.changes import Changes
 from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, marks, sum_of
 from bankcheck.lint.state import Flow, Leaving, Scopes
 from bankcheck.places import Address, Entity, Place
+from bankcheck.substitution import substitute
 from bankcheck.syntax import Tree, declarator_name, field_of
 
 FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
@@ -202,20 +203,20 @@ class Loops(Changes):
                 uniform = not isinstance(variable.start, Unknown) and bool(ends) and all(
                     loops.is_uniform(node, names) for node in [variable.start, *ends])  # fmt: skip
                 values[name] = loops.opaque(state, variable, uniform)
-        values = {name: expr.substitute(value, values) for name, value in values.items()}
-        exits = {name: expr.substitute(value, values) for name, value in exits.items()}
+        values = {name: substitute(value, values) for name, value in values.items()}
+        exits = {name: substitute(value, values) for name, value in exits.items()}
         inside = state.sites[sites:]
         del state.sites[sites:]
         if not (counter.exact and counter.trips == 0):
             state.sites += loops.placed(inside, values, counter, doubts, tested)
             for barrier in state.barriers[barriers:]:
-                barrier.guard = tuple(expr.substitute(term, values) for term in barrier.guard)
+                barrier.guard = tuple(substitute(term, values) for term in barrier.guard)
                 barrier.ranges = {**barrier.ranges, counter.symbol.name: counter.range}
         else:
             del state.barriers[barriers:]
         ways = [node for way in left.breaks for node in (way.condition, *leaving.values(way, carried))]
-        together = not doubts and all(loops.is_uniform(expr.substitute(node, values), set()) for node in ways)
-        together = together and (tested is None or not marks(expr.substitute(tested, values))[0])
+        together = not doubts and all(loops.is_uniform(substitute(node, values), set()) for node in ways)
+        together = together and (tested is None or not marks(substitute(tested, values))[0])
         for variable in carried:
             held = state.lookup(variable.name)
             if held is not None:
@@ -248,7 +249,7 @@ class Loops(Changes):
                     and not isinstance(number, Const)
                     and values.keys() & expr.symbols_of(number).keys()
                 ):
-                    replaced = expr.substitute(number, values)
+                    replaced = substitute(number, values)
                     scope[name] = variable._replace(value=loops.with_number(variable.value, replaced))
 
     def _unrolled(
