@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -12,6 +13,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
 from bankcheck.lint.declarations import Declarations
 from bankcheck.lint.inline import merge_scopes
+from bankcheck.lint.lone import lone_declarations
 from bankcheck.lint.machine import Change, Launch, Run
 from bankcheck.lint.memory import Buffer, Variable, conjunction
 from bankcheck.lint.program import Function, Program
@@ -20,6 +22,7 @@ from bankcheck.lint.switches import Switches
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, declarator_name, field_of
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _LASTING = (Flow.CONTINUE, Flow.BREAK, Flow.GOTO, Flow.RETURN)
 """Ways to leave, the shortest absence first."""
 
@@ -121,6 +124,13 @@ class Interpreter(Declarations, Switches):
         with self.state.scope():
             return self.sequence(node.named_children)
 
+    def inner(self, node: Tree) -> Flow:
+        """The body of an `if` or a loop: its names are its own, with or without braces."""
+        if node.type == "compound_statement":
+            return self.statement(node)
+        with self.state.scope():
+            return self.sequence(lone_declarations(self.program.source, node) or [node])
+
     def sequence(self, nodes: list[Tree]) -> Flow:
         """Statements one after the other, until one ends the block."""
         for position, node in enumerate(nodes):
@@ -136,12 +146,24 @@ class Interpreter(Declarations, Switches):
         """One statement."""
         self.state.step()
         method: Callable[[Tree], Flow | None] | None = getattr(self, f"_{node.type}", None)
-        if method is None:
-            return Flow.ON
-        try:
-            return method(node) or Flow.ON
-        except (BankcheckError, IndexError):  # IndexError: broken text, with parts missing
-            return Flow.ON
+        flow = Flow.ON
+        if method is not None:
+            with suppress(BankcheckError, IndexError):  # IndexError: broken text, with parts missing
+                flow = method(node) or Flow.ON
+        if node.has_error:
+            self.unread(node)
+        return flow
+
+    def unread(self, node: Tree) -> None:
+        """Text that does not parse, in a statement or as one, may change the variables that it names."""
+        inside = [node] if node.is_error else [child for child in node.children if child.is_error]
+        if node.type in ("expression_statement", "declaration", "return_statement"):
+            inside = [node]
+        elif inside and inside[-1].next_sibling is not None:
+            inside = [] if lone_declarations(self.program.source, inside[-1].next_sibling) else inside
+        for part in inside:
+            for name in dict.fromkeys(_WORD.findall(self.reader.file.source(part))):
+                self._lose(name, "may be changed by code that could not be parsed")
 
     def _compound_statement(self, node: Tree) -> Flow:
         return self.body(node)
@@ -156,6 +178,9 @@ class Interpreter(Declarations, Switches):
 
     def _declaration(self, node: Tree) -> None:
         self.declaration(node)
+
+    def _init_statement(self, node: Tree) -> Flow:
+        return self.sequence(node.named_children)
 
     _type_definition = _alias_declaration = _enum_specifier = _struct_specifier = _class_specifier = _declaration
 
@@ -197,7 +222,7 @@ class Interpreter(Declarations, Switches):
                 taken, other = (yes, no) if condition.value else (no, yes)
                 if other is not None:
                     self.dead.append((other.start_byte, other.end_byte))
-                return self.statement(taken) if taken is not None else Flow.ON
+                return self.inner(taken) if taken is not None else Flow.ON
             return self.branch(condition, self.reader.file.source(condition_node).strip("()"), yes, no)
 
     def branch(self, condition: Node, why: str, yes: Tree | None, no: Tree | None) -> Flow:
@@ -207,11 +232,11 @@ class Interpreter(Declarations, Switches):
         state.straight += 1
         negated = expr.unary("!", condition)
         with state.under(condition, why):
-            first = self.statement(yes) if yes is not None else Flow.ON
+            first = self.inner(yes) if yes is not None else Flow.ON
         after_yes, yes_epoch = frame.scopes, state.epoch
         frame.scopes, state.epoch = before, epoch
         with state.under(negated, f"!({why})"):
-            second = self.statement(no) if no is not None else Flow.ON
+            second = self.inner(no) if no is not None else Flow.ON
         state.epoch = max(state.epoch, yes_epoch)
         state.straight += 1
         if first is not Flow.ON and second is not Flow.ON:

@@ -29,7 +29,8 @@ class Loops(Changes):
             return self.loop(node, node.child_by_field_name("condition"), node.child_by_field_name("update"))
 
     def _while_statement(self, node: Tree) -> Flow:
-        return self.loop(node, node.child_by_field_name("condition"), None)
+        with self.state.scope():
+            return self.loop(node, node.child_by_field_name("condition"), None)
 
     def _do_statement(self, node: Tree) -> Flow:
         condition = node.child_by_field_name("condition")
@@ -42,7 +43,7 @@ class Loops(Changes):
         """`do { ... } while (0)`."""
         state = self.state
         guard, maybe, left = state.guard, state.maybe, state.leaving(repeats=False)
-        flow = self.statement(field_of(node, "body"))
+        flow = self.inner(field_of(node, "body"))
         state.frame.loops.pop()
         ways = left.breaks + left.continues
         if ways and flow is Flow.RETURN:
@@ -168,7 +169,7 @@ class Loops(Changes):
 
     def _iteration(self, node: Tree, left: Leaving) -> Flow:
         """The body of a loop, and the lanes together again that continue with the next iteration."""
-        flow = self.statement(field_of(node, "body"))
+        flow = self.inner(field_of(node, "body"))
         if left.continues and flow in (Flow.BREAK, Flow.RETURN, Flow.GOTO):
             self.state.frame.scopes = [dict(s) for s in left.continues[-1].scopes[: len(self.state.frame.scopes)]]
         leaving.join(left.continues, self.state.frame.scopes)

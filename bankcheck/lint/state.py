@@ -211,8 +211,10 @@ class State:
     def scope(self) -> Iterator[None]:
         """A block of statements with its own names."""
         self.frame.scopes.append({})
-        yield
-        self.frame.scopes.pop()
+        try:
+            yield
+        finally:
+            self.frame.scopes.pop()
 
     def snapshot(self) -> Scopes:
         """The variables of the frame, to come back to."""
@@ -240,8 +242,10 @@ class State:
         """What follows happens in the lanes for which `condition` holds."""
         guard, maybe = self.guard, self.maybe
         self.restrict(condition, why)
-        yield
-        self.guard, self.maybe = guard, maybe
+        try:
+            yield
+        finally:
+            self.guard, self.maybe = guard, maybe
 
     def restrict(self, condition: Node, why: str) -> None:
         """Only lanes for which `condition` holds stay active."""
