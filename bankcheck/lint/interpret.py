@@ -228,16 +228,14 @@ class Interpreter(Declarations, Switches):
     def branch(self, condition: Node, why: str, yes: Tree | None, no: Tree | None) -> Flow:
         """Both sides of a condition that lanes may decide differently, and what they leave behind."""
         state, frame = self.state, self.state.frame
-        before, epoch = state.snapshot(), state.epoch
+        before = state.snapshot()
         state.straight += 1
         negated = expr.unary("!", condition)
         with state.under(condition, why):
             first = self.inner(yes) if yes is not None else Flow.ON
-        after_yes, yes_epoch = frame.scopes, state.epoch
-        frame.scopes, state.epoch = before, epoch
+        after_yes, frame.scopes = frame.scopes, before
         with state.under(negated, f"!({why})"):
             second = self.inner(no) if no is not None else Flow.ON
-        state.epoch = max(state.epoch, yes_epoch)
         state.straight += 1
         if first is not Flow.ON and second is not Flow.ON:
             if first is second:
@@ -255,7 +253,7 @@ class Interpreter(Declarations, Switches):
         held, doubts = len(state.guard), len(state.maybe)
         state.restrict(stays, f"not ({why})" if first is not Flow.ON else why)
         if kind is Flow.RETURN:
-            state.left += state.guard[held:]
+            frame.left += state.guard[held:]
         elif kind is Flow.GOTO:
             frame.jumps.append((*state.guard[held:], *state.maybe[doubts:]))
         return Flow.ON

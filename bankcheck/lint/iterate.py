@@ -49,7 +49,7 @@ class Loops(Changes):
         if ways and flow is Flow.RETURN:
             state.frame.scopes = ways[-1].scopes[: len(state.frame.scopes)]
         leaving.join(ways, state.frame.scopes)
-        gone = tuple(term for term in state.guard[len(guard) :] if any(term is other for other in state.left))
+        gone = tuple(term for term in state.guard[len(guard) :] if any(term is other for other in state.frame.left))
         unsure = any(marks(condition)[1] for condition, why in left.conditions if why.startswith("the function"))
         state.guard = (*guard, *gone)
         state.maybe = (*maybe, *["the function is left early"] * unsure)
@@ -68,7 +68,7 @@ class Loops(Changes):
         state, frame = self.state, self.state.frame
         names = [n for n in self._changed(node) if (v := state.local(n)) is not None and not isinstance(v.value, Place)]
         before, sites, barriers, wraps = state.snapshot(), len(state.sites), len(state.barriers), len(state.wraps)
-        mark, head = (state.epoch, state.straight), (state.epoch, state.warp_epoch)
+        straight = state.straight
         carried = [self._placeholder(name, node) for name in names]
         left = state.leaving()
         tested = self._once(node, condition, update, do, left)
@@ -86,21 +86,20 @@ class Loops(Changes):
         for name in {v.placeholder.name for v in carried} & steps.keys():
             needed |= unsolved & set(expr.symbols_of(steps[name]))
         if (needed or plain) and not doubts:
-            after, waits, passed = state.snapshot(), state.barriers[barriers:], (state.epoch, state.straight)
+            after, waits, passed = state.snapshot(), state.barriers[barriers:], state.straight
             around = state.wraps[wraps:]
             del state.wraps[wraps:]
-            if self._unrolled(node, condition, update, do, before, sites, barriers, mark):
+            if self._unrolled(node, condition, update, do, before, sites, barriers, straight):
                 return Flow.ON
             frame.scopes = after
             del state.sites[sites:], state.barriers[barriers:]
             state.sites += inside
             state.barriers += waits
             state.wraps[wraps:] = around
-            state.epoch, state.straight = passed
+            state.straight = passed
         doubts = (*doubts, *dict.fromkeys(why for _, why in plain if why not in doubts))
         counter = loops.find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
-        tail = (state.epoch, state.warp_epoch)
-        state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), head, tail))
+        state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), barriers, len(state.barriers)))
         self._settle(carried, steps, tested, counter, sites, barriers, doubts, left)
         for name in cells.all_names(state):
             if name not in before[0]:
@@ -255,13 +254,13 @@ class Loops(Changes):
 
     def _unrolled(
         self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, before: Scopes, sites: int,
-        barriers: int, mark: tuple[int, int],
+        barriers: int, straight: int,
     ) -> bool:  # fmt: skip
         """Execute the loop iteration by iteration; False if the number of iterations is not known."""
         state, frame = self.state, self.state.frame
         frame.scopes = [dict(scope) for scope in before]
         del state.sites[sites:], state.barriers[barriers:]
-        state.epoch, state.straight = mark
+        state.straight = straight
         guard, maybe, binds = state.guard, state.maybe, dict(state.binds)
         shown = self._shown(condition, update)
         assigned = self._assigned(update) if update is not None else []

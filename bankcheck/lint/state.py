@@ -103,6 +103,8 @@ class Frame:
     """How many conditions held when the function began."""
     doubts: int = 0
     """How many unknown conditions there were then."""
+    left: list[Node] = field(default_factory=list)
+    """Conditions that hold because the other threads have returned."""
     loops: list[Leaving] = field(default_factory=list)
     """What is being executed that `break` and `continue` leave, the innermost last."""
     jumps: list[tuple[Node | str, ...]] = field(default_factory=list)
@@ -124,10 +126,6 @@ class State:
         self.barriers: list[Barrier] = []
         self.wraps: list[Wrap] = []
         self.calls: tuple[Span, ...] = ()
-        self.epoch = 0
-        self.warp_epoch = 0
-        self.left: list[Node] = []
-        """Conditions that hold because the other threads have returned: they wait at no barrier."""
         self.straight = 0
         self.steps = 0
         self.objects = 0
@@ -315,8 +313,8 @@ class State:
             self.straight += 1
         self.sites.append(
             Site(span, text, op, buffer, place.ctype, size, place.offset_bytes, self.guard, self.maybe,
-                 dict(self.binds), dict(self.ranges), len(self.sites), self.epoch, self.straight, reason, self.calls,
-                 pieces, (AGGREGATED,) if aggregated else (), member, self.warp_epoch,
+                 dict(self.binds), dict(self.ranges), len(self.sites), len(self.barriers), self.straight, reason,
+                 self.calls, pieces, (AGGREGATED,) if aggregated else (), member,
                  (*place.assumed, *self.assumed), aggregated)
         )  # fmt: skip
 
@@ -334,17 +332,17 @@ class State:
     def barrier(self, span: Span, whole_block: bool) -> None:
         """Threads wait for each other."""
         self.straight += 1
-        self.warp_epoch += 1
-        if whole_block and not self.dead:
-            guard = tuple(term for term in self.guard if not any(term is other for other in self.left))
-            self.barriers.append(Barrier(self.shown(span), guard, self.maybe, self.calls, dict(self.ranges)))
-            self.epoch += 1
+        if not self.dead:
+            gone = self.frames[0].left  # who has left the kernel is not waited for
+            guard = tuple(term for term in self.guard if not any(term is other for other in gone))
+            self.barriers.append(
+                Barrier(self.shown(span), guard, self.maybe, self.calls, dict(self.ranges), whole_block)
+            )
 
     def maybe_barrier(self) -> None:
         """Code that is not followed may wait for the other threads."""
         self.straight += 1
-        self.warp_epoch += 1
-        self.epoch += 1
+        self.barriers.append(Barrier((0, 0), (), ("code that is not followed",), self.calls))
 
     def note(self, entity: Entity, span: Span, text: str, op: str, why: str) -> None:
         """Something happens to shared memory that is not understood."""
