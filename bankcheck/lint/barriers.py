@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import chain, islice, product
 from math import gcd
 from typing import NamedTuple
@@ -288,4 +287,4 @@ def _race(facts: Facts, execution: Execution, pair: _Pair, threads: tuple[int, i
         message += f" where {', '.join(f'{name} = {value}' for name, value in pair.values.items())}"
         labels += [Label(facts.place(missed.span), "not reached then") for missed in pair.missed]
     result = finding(facts, "BC402", message, execution, pair.second, None)
-    return replace(result, severity="error", related=(*labels, *result.related))
+    return result._replace(severity="error", related=(*labels, *result.related))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 from bankcheck.ctype import Opaque
@@ -119,7 +119,7 @@ def _executions(program: Program, function: Function, launch: Launch) -> list[Ex
         sizes = SIZES if len(executions[0].verdicts) <= MAX_SIZED else SIZES[:1]
         why = f"{' and '.join(sized)} {'is a type' if len(sized) == 1 else 'are types'} of "
         why += "1, 2, 4 or 8 bytes" if sizes == SIZES else f"{sizes[0]} bytes"
-        assumed = replace(launch, assumed=(*launch.assumed, why), sized=sized)
+        assumed = launch._replace(assumed=(*launch.assumed, why), sized=sized)
         executions = [_of_size(program, function, assumed, size) for size in sizes]
     return executions
 
@@ -133,7 +133,7 @@ def _matters(name: str, executions: list[Execution]) -> bool:
 def _of_size(program: Program, function: Function, launch: Launch, size: int) -> Execution:
     """A kernel run with types of which nothing but the size is assumed."""
     types = {**launch.types, **{name: Opaque(name, size, size) for name in launch.sized}}
-    launch = replace(launch, types=types)
+    launch = launch._replace(types=types)
     execution = judged(execute(program, function, launch))
     execution.verdicts = [  # that it faults is no finding: the program just has no such type
         Verdict(v.site, reason=fault) if (fault := next((c.fault for c in v.cases if c.fault), "")) else v
@@ -158,7 +158,7 @@ def _doubted(verdict: Verdict) -> Verdict:
     """A verdict for an assumed block, which cannot be the real one if it makes no sense for the access."""
     if verdict.reason or not verdict.outside:
         return verdict
-    return replace(verdict, cases=(), never=False, reason=NOT_REACHED if verdict.never else BEYOND)
+    return verdict._replace(cases=(), never=False, reason=NOT_REACHED if verdict.never else BEYOND)
 
 
 def trial(facts: Facts, execution: Execution, changes: Mapping[Span, Change]) -> Execution:
@@ -260,7 +260,7 @@ def _reached_otherwise(facts: Facts, executions: list[Execution]) -> frozenset[i
     """What a kernel whose block is only assumed comes past in other blocks."""
     if not all(execution.launch.block_is_assumed for execution in executions):
         return frozenset()
-    launches = [replace(executions[0].launch, block=block) for block in OTHER_BLOCKS]
+    launches = [executions[0].launch._replace(block=block) for block in OTHER_BLOCKS]
     kernel = executions[0].kernel
     return frozenset().union(*(execute(facts.program, kernel, launch).seen for launch in launches))
 

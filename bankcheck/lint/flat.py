@@ -98,9 +98,9 @@ def _moved_site(site: Site, block: Block, pitch: int, pad: int) -> Site | None:
         base = _moved(member.base, member.size, site, block, pitch * element, pad * element)
         if base is None:
             return None
-        member = replace(member, base=base)
-    longer = replace(ctype, length=-(-ctype.length // pitch) * (pitch + pad))
-    return replace(site, offset=offset, member=member, buffer=replace(site.buffer, ctype=longer))
+        member = member._replace(base=base)
+    longer = ctype._replace(length=-(-ctype.length // pitch) * (pitch + pad))
+    return site._replace(offset=offset, member=member, buffer=replace(site.buffer, ctype=longer))
 
 
 def _moved(offset: Node, width: int, site: Site, block: Block, pitch: int, pad: int) -> Node | None:

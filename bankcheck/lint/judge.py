@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
@@ -60,7 +59,7 @@ class Judge:
         try:
             rule = rule_of(site)
             verdict = _Judgement(self, site, rule).verdict()
-            return replace(verdict, reason=verdict.reason or rule.loop)
+            return verdict._replace(reason=verdict.reason or rule.loop)
         except BankcheckError as problem:
             return Verdict(site, reason=problem.message)
         except RecursionError:
@@ -252,7 +251,7 @@ class _Judgement:
             return self._unknown(reason)
         filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
         verdict = self._enumerated(domains, [*filters, *lane_terms], bounds, needs_apart=reason)
-        return replace(verdict, basis="proved" if verdict.basis == "computed" else verdict.basis)
+        return verdict._replace(basis="proved" if verdict.basis == "computed" else verdict.basis)
 
     # Counting
 
