@@ -8,7 +8,7 @@ from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, size_o
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
 from bankcheck.lint import cells
-from bankcheck.lint.closures import Closure
+from bankcheck.lint.closures import Closure, another
 from bankcheck.lint.machine import Machine
 from bankcheck.lint.memory import Buffer, Variable
 from bankcheck.places import Address, Entity, Place
@@ -121,7 +121,7 @@ class Declarations(Machine):
             self.state.declare(name, Variable(value.ctype, cells.copied(self.state, name, value)))
             return
         if isinstance(value, Closure):
-            self.state.declare(name, Variable(None, value))
+            self.state.declare(name, Variable(None, another(self.reader, value)))
             return
         ctype = _deduced(ctype, value)
         initial = self._initial(value, ctype, name)
