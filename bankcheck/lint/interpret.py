@@ -10,6 +10,7 @@ from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
+from bankcheck.lint.aggregation import settled
 from bankcheck.lint.declarations import Declarations
 from bankcheck.lint.inline import merge_scopes
 from bankcheck.lint.lone import lone_declarations
@@ -55,7 +56,8 @@ class Interpreter(Declarations, Switches):
         except RecursionError:
             stopped = "the code is nested too deeply"
         undeclared = list(state.undeclared.values())
-        return Run(kernel, self.launch, state.sites, state.barriers, state.reasons, state.wraps, undeclared, state.seen,
+        sites = [settled(site) if site.uniting else site for site in state.sites]
+        return Run(kernel, self.launch, sites, state.barriers, state.reasons, state.wraps, undeclared, state.seen,
                    self.dead, stopped)  # fmt: skip
 
     def file_scope(self, item: Tree) -> None:

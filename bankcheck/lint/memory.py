@@ -99,8 +99,10 @@ class Site(NamedTuple):
     member: Member | None = None
     assumed: tuple[str, ...] = ()
     """What the offset and the iterations take for granted."""
-    aggregated: bool = False
-    """An atomic whose lanes the compiler adds up before memory sees them."""
+    aggregated: bool | None = False
+    """An atomic whose lanes the compiler adds up before memory sees them; None if that is not known."""
+    uniting: bool = False
+    """An atomic for which the compiler does so where it sees that all lanes have one address."""
 
 
 class Member(NamedTuple):

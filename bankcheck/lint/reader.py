@@ -295,6 +295,7 @@ class Reader(PlaceReader):
 
     closure: Callable[[Reader, Tree], Entity]
     """The value of a lambda."""
+
     def _lambda_expression(self, node: Tree, pointer: bool) -> Entity:
         return self.closure(self, node)
 

@@ -295,7 +295,7 @@ class State:
 
     def access(
         self, place: Place, op: str, span: Span, text: str, reason: str = "", member: Member | None = None,
-        aggregated: bool = False,
+        aggregated: bool = False, uniting: bool = False,
     ) -> None:  # fmt: skip
         """Record an access to shared or global memory."""
         buffer = place.array
@@ -315,7 +315,7 @@ class State:
             Site(span, text, op, buffer, place.ctype, size, place.offset_bytes, self.guard, self.maybe,
                  dict(self.binds), dict(self.ranges), len(self.sites), len(self.barriers), self.straight, reason,
                  self.calls, pieces, (AGGREGATED,) if aggregated else (), member,
-                 (*place.assumed, *self.assumed), aggregated)
+                 (*place.assumed, *self.assumed), aggregated, uniting)
         )  # fmt: skip
 
     def read(self, place: Place, span: Span, text: str, member: Member | None = None) -> Node:
