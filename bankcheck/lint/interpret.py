@@ -195,6 +195,8 @@ class Interpreter(Declarations, Switches):
         if len(state.maybe) > frame.doubts or any(left.repeats for left in frame.loops):
             condition = Unknown("a condition that is not known")
         frame.results.append(Exit(condition, value, state.snapshot()))
+        for left in frame.loops:
+            state.depart(left, returns=True)
         return Flow.RETURN
 
     def _break_statement(self, node: Tree) -> Flow:

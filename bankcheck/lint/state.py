@@ -68,6 +68,14 @@ class Exit(NamedTuple):
     scopes: Scopes
 
 
+class Departure(NamedTuple):
+    """Lanes that leave a loop for good: which of those in the present iteration, and which of all that began it."""
+
+    now: Node
+    all: Node
+    returns: bool
+
+
 @dataclass(slots=True)
 class Leaving:
     """A loop, a switch or a block that can be left early, and how lanes leave its body."""
@@ -82,6 +90,10 @@ class Leaving:
     """When some lanes leave for good, and how that reads."""
     breaks: list[Exit] = field(default_factory=list)
     continues: list[Exit] = field(default_factory=list)
+    since: int = 0
+    """How many conditions held when the present iteration began."""
+    gone: list[Departure] = field(default_factory=list)
+    """The lanes that have left for good in this iteration."""
 
 
 @dataclass(slots=True)
@@ -267,7 +279,7 @@ class State:
 
     def leaving(self, repeats: bool = True, switch: bool = False) -> Leaving:
         """Begin something that can be left early."""
-        left = Leaving(len(self.guard), len(self.maybe), repeats, switch)
+        left = Leaving(len(self.guard), len(self.maybe), repeats, switch, since=len(self.guard))
         self.frame.loops.append(left)
         return left
 
@@ -280,6 +292,14 @@ class State:
     def leave(self, left: Leaving, ways: list[Exit]) -> None:
         """The lanes that are active now leave a loop, a switch or a block."""
         ways.append(Exit(self.active(left), Unknown("no value"), self.snapshot()))
+        if ways is left.breaks:
+            self.depart(left, returns=False)
+
+    def depart(self, left: Leaving, returns: bool) -> None:
+        """The lanes that are active now do not come back to a loop."""
+        active = self.active(left)
+        now = active if isinstance(active, Unknown) else conjunction(self.guard[left.since :])
+        left.gone.append(Departure(now, active, returns))
 
     @property
     def dead(self) -> bool:
