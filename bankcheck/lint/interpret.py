@@ -15,7 +15,7 @@ from bankcheck.lint.declarations import Declarations
 from bankcheck.lint.inline import merge_scopes
 from bankcheck.lint.lone import lone_declarations
 from bankcheck.lint.machine import Change, Launch, Run
-from bankcheck.lint.memory import Buffer, Variable, conjunction
+from bankcheck.lint.memory import Buffer, Variable, conjunction, is_dynamic, is_shared
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.state import Exit, Flow, OutOfSteps, Scopes
 from bankcheck.lint.switches import Switches
@@ -41,8 +41,10 @@ class Interpreter(Declarations, Switches):
         """All statements of a kernel."""
         state, stopped = self.state, ""
         try:
+            self.in_file_scope = True
             for item in self.program.items:
                 self.file_scope(item)
+            self.in_file_scope = False
             for name, value in self.launch.values.items():
                 state.declare(name, Variable(expr.INT, Const(value)))
             for parameter in kernel.template:
@@ -69,7 +71,7 @@ class Interpreter(Declarations, Switches):
         for name, variable in frame.scopes.pop().items():
             keep = isinstance(variable.value, Place | Const)
             before = state.constants.get(name)
-            if before is not None and isinstance(variable.value, Const) and before.value != variable.value:
+            if before is not None and _contradict(before.value, variable.value):
                 variable, keep = variable._replace(value=Unknown(f"'{name}' is defined more than once")), True
             state.constants[name] = variable if keep else variable._replace(value=Unknown(f"'{name}' is a variable"))
 
@@ -265,3 +267,12 @@ class Interpreter(Declarations, Switches):
         """Variables after a branch: each holds one value or the other."""
         for one, other in zip(yes, no, strict=True):
             merge_scopes(condition, one, other)
+
+
+def _contradict(before: Entity, now: Entity) -> bool:
+    """Whether two declarations of one name at file scope, in two namespaces for example, are two things."""
+    if isinstance(now, Const):
+        return before != now
+    if not isinstance(before, Place) or not isinstance(now, Place) or not (is_shared(before) and is_shared(now)):
+        return False
+    return before.ctype != now.ctype or not (is_dynamic(before.array) and is_dynamic(now.array))

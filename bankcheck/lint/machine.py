@@ -72,6 +72,7 @@ class Machine:
         self.reader.closure, self.reader.lambda_escapes = closure_of, self._lambda_escapes
         self.reader.construct, self.reader.operator = self.calls.construct, self.calls.operator
         self.dead: list[Span] = []
+        self.in_file_scope = False
 
     def _lambda_escapes(self, value: Unknown, why: str) -> bool:
         if isinstance(value, Closure):
