@@ -14,7 +14,7 @@ through operations, and an inactive lane or the branch of a ternary that is not 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -85,21 +85,25 @@ class Unknown:
     ctype: CInt = INT
 
 
-@dataclass(frozen=True, slots=True)
 class Op:
-    """An operation. `args` are already converted to the type the operation is done in."""
+    """An operation. `args` are already converted to the type the operation is done in. Never changed once made."""
 
-    name: str
-    args: tuple[Node, ...]
-    ctype: CInt
-    span: Span = NO_SPAN
-    symbols: Mapping[str, Symbol] = field(init=False, compare=False, repr=False)
-    """What `symbols_of` says, kept because it is asked again and again while the tree grows."""
-    unknown: Unknown | None = field(init=False, compare=False, repr=False)
+    __slots__ = ("args", "ctype", "name", "span", "symbols", "unknown")
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "symbols", symbols_of(*self.args))
-        object.__setattr__(self, "unknown", unknown_in(*self.args))
+    def __init__(self, name: str, args: tuple[Node, ...], ctype: CInt, span: Span = NO_SPAN) -> None:
+        self.name, self.args, self.ctype, self.span = name, args, ctype, span
+        self.symbols: Mapping[str, Symbol] = symbols_of(*args)
+        """What `symbols_of` says, kept because it is asked again and again while the tree grows."""
+        self.unknown: Unknown | None = unknown_in(*args)
+
+    def _parts(self) -> tuple[object, ...]:
+        return self.name, self.ctype, self.span, self.args
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Op) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
 
 
 Node = Const | Symbol | Unknown | Op
@@ -157,31 +161,33 @@ def unary(name: str, operand: Node, span: Span = NO_SPAN) -> Node:
     elif name != "!":
         operand = cast(operand, ctype)
     result = {"!": BOOL, "popc": INT, "brev": UINT, "clz": INT, "ffs": INT}.get(name, ctype)
-    return _fold(Op(name, (operand,), result, span))
+    return fold(Op(name, (operand,), result, span))
 
 
 def binary(name: str, left: Node, right: Node, span: Span = NO_SPAN) -> Node:
     """A binary operation after C's conversions; the result's type is C's."""
     if name in ("&&", "||"):
-        return _fold(Op(name, (left, right), BOOL, span))
+        return fold(Op(name, (left, right), BOOL, span))
     if name in ("<<", ">>"):
-        return _fold(Op(name, (cast(left, promote(left.ctype)), right), promote(left.ctype), span))
+        return fold(Op(name, (cast(left, promote(left.ctype)), right), promote(left.ctype), span))
     ctype = common_type(left.ctype, right.ctype)
     args = (cast(left, ctype), cast(right, ctype))
-    return _fold(Op(name, args, BOOL if name in _COMPARISONS else ctype, span))
+    return fold(Op(name, args, BOOL if name in _COMPARISONS else ctype, span))
 
 
 def select(condition: Node, yes: Node, no: Node, span: Span = NO_SPAN) -> Node:
     """The ternary `condition ? yes : no`."""
     ctype = common_type(yes.ctype, no.ctype)
-    return _fold(Op("?:", (condition, cast(yes, ctype), cast(no, ctype)), ctype, span))
+    return fold(Op("?:", (condition, cast(yes, ctype), cast(no, ctype)), ctype, span))
 
 
-def _fold(op: Op) -> Node:
+def fold(op: Op) -> Node:
+    """The operation, or what it is: a constant, one of its arguments."""
     if op.name == "?:" and isinstance(op.args[0], Const):
         return op.args[1] if op.args[0].value else op.args[2]
-    if all(isinstance(arg, Const) for arg in op.args):
-        value = Evaluator({})(op)
+    values = [arg.value for arg in op.args if isinstance(arg, Const)]
+    if len(values) == len(op.args):
+        value = int(all(values) if op.name == "&&" else any(values)) if op.name in _CHOOSING else apply(op, *values)
         if not isinstance(value, Undefined):
             return Const(value, op.ctype)
     elif op.name in ("+", "-", "*") and isinstance(op.args[1], Const):
@@ -274,6 +280,10 @@ class Evaluator:
         self._arithmetic = arithmetic or Arithmetic()
         self._known: dict[int, tuple[Node, Lanes]] = {}
 
+    def __len__(self) -> int:
+        """How many parts of trees it has computed."""
+        return len(self._known)
+
     def prepared(self, *trees: Node) -> Evaluator:
         """The same evaluator, which has computed every part of the trees that its symbols suffice for."""
         for node in post_order(*trees):
@@ -365,30 +375,21 @@ def unknown_in(*nodes: Node) -> Unknown | None:
     return None
 
 
-def post_order(*trees: Node) -> Iterator[Node]:
-    """The nodes of the trees, each once, the arguments of an operation before it."""
+def post_order(*trees: Node, known: Container[int] = ()) -> Iterator[Node]:
+    """The nodes of the trees, each once, the arguments of an operation before it.
+
+    What is below a node whose `id` is `known` is left out, and so is the node.
+    """
     seen: set[int] = set()
-    stack = list(trees)
+    stack = [tree for tree in trees if id(tree) not in known]
     while stack:
         node = stack[-1]
-        waiting = [arg for arg in node.args if id(arg) not in seen] if isinstance(node, Op) else ()
-        if waiting:
-            stack += waiting
-            continue
+        if isinstance(node, Op):
+            waiting = [arg for arg in node.args if id(arg) not in seen and id(arg) not in known]
+            if waiting:
+                stack += waiting
+                continue
         stack.pop()
         if id(node) not in seen:
             seen.add(id(node))
             yield node
-
-
-def substitute(node: Node, values: Mapping[str, Node]) -> Node:
-    """The tree with symbols replaced; sharing is kept, constants fold again."""
-    done: dict[int, Node] = {}
-    for tree in post_order(node):
-        result = tree
-        if isinstance(tree, Symbol) and tree.name in values:
-            result = cast(values[tree.name], tree.ctype)
-        elif isinstance(tree, Op) and not values.keys().isdisjoint(tree.symbols):
-            result = _fold(Op(tree.name, tuple([done[id(arg)] for arg in tree.args]), tree.ctype, tree.span))
-        done[id(tree)] = result
-    return done[id(node)]

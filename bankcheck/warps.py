@@ -19,6 +19,7 @@ from bankcheck.expr import Const, Evaluator, Lanes, Node, Op, Symbol, Undefined
 from bankcheck.hardware import SECTOR_BYTES, WARP_LANES
 from bankcheck.launch import LANE_NAMES, Block
 from bankcheck.proof import Outcome, Request, bank_request
+from bankcheck.substitution import substitute
 
 MAX_POINTS = 20_000
 MAX_ADDRESS = 1 << 20
@@ -42,10 +43,10 @@ def domain_of(access: Access) -> Box:
 def symbolic_request(access: Access) -> Request:
     """The request of all warps, for `prove`."""
     coordinates = _coordinates(access.block)
-    active = expr.substitute(access.where, coordinates)
+    active = substitute(access.where, coordinates)
     if access.block.threads % WARP_LANES:
         active = expr.binary("&&", expr.binary("<", coordinates["tid"], Const(access.block.threads)), active)
-    offset = expr.substitute(access.offset_bytes, coordinates)
+    offset = substitute(access.offset_bytes, coordinates)
     address = expr.binary("+", Symbol(access.base, expr.LONG), offset)
     lanes = {"lane": range(WARP_LANES)}
     if access.space == "global":

@@ -16,7 +16,7 @@ MAX_LINES = 400
 RANKS = [
     {"errors"},
     {"hardware", "expr", "poly"},
-    {"banks", "layout", "ctype", "sectors", "boxes", "launch", "syntax"},
+    {"banks", "layout", "substitution", "ctype", "sectors", "boxes", "launch", "syntax"},
     {"symbolic"},
     {"trace", "proof", "conditions", "options", "places", "algebra"},
     {"lower"},

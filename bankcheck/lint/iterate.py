@@ -9,6 +9,7 @@ from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, mark
 from bankcheck.lint.state import Exit, Flow, Leaving
 from bankcheck.lint.unroll import Unrolling
 from bankcheck.places import Address, Entity, Place
+from bankcheck.substitution import substitute
 from bankcheck.syntax import Tree, declarator_name, field_of
 
 MOST_PARTINGS, MAX_PARTING_STEPS = 64, 3_000
@@ -218,20 +219,20 @@ class Loops(Unrolling):
                 uniform = not isinstance(variable.start, Unknown) and bool(ends) and all(
                     loops.is_uniform(node, names) for node in [variable.start, *ends])  # fmt: skip
                 values[name] = loops.opaque(state, variable, uniform)
-        values = {name: expr.substitute(value, values) for name, value in values.items()}
-        exits = {name: expr.substitute(value, values) for name, value in exits.items()}
+        values = {name: substitute(value, values) for name, value in values.items()}
+        exits = {name: substitute(value, values) for name, value in exits.items()}
         inside = state.sites[sites:]
         del state.sites[sites:]
         if not (counter.exact and counter.trips == 0):
             state.sites += loops.placed(inside, values, counter, doubts, tested)
             for barrier in state.barriers[barriers:]:
-                barrier.guard = tuple(expr.substitute(term, values) for term in barrier.guard)
+                barrier.guard = tuple(substitute(term, values) for term in barrier.guard)
                 barrier.ranges = {**barrier.ranges, counter.symbol.name: counter.range}
         else:
             del state.barriers[barriers:]
         ways = [node for way in left.breaks for node in (way.condition, *leaving.values(way, carried))]
-        together = not doubts and all(loops.is_uniform(expr.substitute(node, values), set()) for node in ways)
-        together = together and (tested is None or not marks(expr.substitute(tested, values))[0])
+        together = not doubts and all(loops.is_uniform(substitute(node, values), set()) for node in ways)
+        together = together and (tested is None or not marks(substitute(tested, values))[0])
         for variable in carried:
             held = state.lookup(variable.name)
             if held is not None:
@@ -264,5 +265,5 @@ class Loops(Unrolling):
                     and not isinstance(number, Const)
                     and values.keys() & expr.symbols_of(number).keys()
                 ):
-                    replaced = expr.substitute(number, values)
+                    replaced = substitute(number, values)
                     scope[name] = variable._replace(value=loops.with_number(variable.value, replaced))

@@ -26,6 +26,7 @@ from bankcheck.lint.lanes import Split, Splitter, content, coordinates
 from bankcheck.lint.masks import COMPARISONS, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
 from bankcheck.lint.verdict import Verdict, rule_of
+from bankcheck.substitution import Substitution
 
 if TYPE_CHECKING:
     from bankcheck.proof import Outcome
@@ -42,12 +43,12 @@ _FULL = Range(expr.INT.low, expr.INT.high)
 class Judge:
     """Judges the sites of one run: one block shape, shared caches."""
 
-    def __init__(self, block: Block, reasons: Mapping[str, str]) -> None:
-        self.block, self.reasons = block, reasons
+    def __init__(self, block: Block, reasons: Mapping[str, str], counter: Counter) -> None:
+        self.block, self.reasons, self.counter = block, reasons, counter
         self._coordinates = coordinates(block)
         self._splitter = Splitter(frozenset())
-        self._placed: dict[int, tuple[Node, Node]] = {}
-        self.counter = Counter(block.warps)
+        self.placed = Substitution(self._coordinates)
+        """A node with threadIdx in terms of lane and warp."""
         self.failed: dict[tuple[object, ...], str] = {}
         """Accesses for which no proof was found: other iterations of the same code are not tried again."""
         self.operations_left = MAX_OPERATIONS_IN_ALL
@@ -70,12 +71,6 @@ class Judge:
             return Verdict(site, reason=problem.message)
         except RecursionError:
             return Verdict(site, reason="the expression is nested too deeply")
-
-    def placed(self, node: Node) -> Node:
-        """A node with threadIdx in terms of lane and warp."""
-        if id(node) not in self._placed:
-            self._placed[id(node)] = node, expr.substitute(node, self._coordinates)
-        return self._placed[id(node)][1]
 
 
 class _Judgement:

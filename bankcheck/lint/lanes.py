@@ -181,7 +181,7 @@ class Numbering:
 
     def __call__(self, tree: Node) -> int:
         """The number of a tree."""
-        for node in post_order(tree) if id(tree) not in self._numbered else ():
+        for node in post_order(tree, known=self._numbered):
             about: Hashable = node
             if isinstance(node, Op):  # its arguments by their numbers: comparing trees would walk them again
                 about = (node.name, node.ctype, *[self._numbered[id(arg)][1] for arg in node.args])

@@ -17,6 +17,7 @@ from bankcheck.launch import Block
 from bankcheck.lint.memory import LANES, PER_LANE, Site, Variable, marks
 from bankcheck.lint.state import State
 from bankcheck.places import Address, Entity
+from bankcheck.substitution import substitute
 
 MAX_UNROLL = 256
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
@@ -226,8 +227,8 @@ def placed(
     implied = tested if counter is not None and counter.exact and not counter.symbol.name.startswith("iter") else None
     result = []
     for site in sites:
-        offset = expr.substitute(site.offset, values)
-        guard = tuple(expr.substitute(term, values) for term in site.guard if term is not implied)
+        offset = substitute(site.offset, values)
+        guard = tuple(substitute(term, values) for term in site.guard if term is not implied)
         ranges = dict(site.ranges)
         if counter is not None:
             ranges[counter.symbol.name] = counter.range
@@ -235,7 +236,7 @@ def placed(
         kept = tuple(t for t in guard if not marks(t)[1] and not (isinstance(t, Const) and t.value))
         member = site.member
         if member is not None:
-            member = member._replace(base=expr.substitute(member.base, values))
+            member = member._replace(base=substitute(member.base, values))
         result.append(site._replace(offset=offset, guard=kept, ranges=ranges, maybe=maybe, member=member))
     return result
 

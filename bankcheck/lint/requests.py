@@ -25,6 +25,7 @@ from bankcheck.lint.lanes import Split, Splitter, coordinates, each_lane, warp_l
 from bankcheck.lint.masks import ORDERED, Bound, Masks, bound_of
 from bankcheck.lint.memory import Site, conjunction
 from bankcheck.lint.verdict import rule_of
+from bankcheck.substitution import substitute
 
 MAX_REQUESTS = 1 << 15
 """Requests of one access that are enumerated, over all warps and values."""
@@ -80,8 +81,8 @@ class _Enumeration:
         self.width = rule.bytes_per_lane
         self.suppliers = 8 * rule.matrices or WARP_LANES
         self.coordinates = coordinates(block)
-        self.address = expr.substitute(site.offset, self.coordinates)
-        self.terms = [expr.substitute(term, self.coordinates) for term in site.guard]
+        self.address = substitute(site.offset, self.coordinates)
+        self.terms = [substitute(term, self.coordinates) for term in site.guard]
         if block.threads % WARP_LANES:
             self.terms.append(expr.binary("<", self.coordinates["tid"], Const(block.threads)))
         self.found = _Found(assumed=dict.fromkeys(site.assumed))

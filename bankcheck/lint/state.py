@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
@@ -271,7 +271,7 @@ class State:
                     self.restrict(expr.unary("!", part), why)
                 return
             if inner.name in _OPPOSITE:
-                condition = replace(inner, name=_OPPOSITE[inner.name])
+                condition = Op(_OPPOSITE[inner.name], inner.args, inner.ctype, inner.span)
         if marks(condition)[1]:
             self.maybe = (*self.maybe, why)
         else:

@@ -11,6 +11,7 @@ from bankcheck.lint.findings import Finding
 from bankcheck.lint.lanes import Splitter, coordinates
 from bankcheck.lint.memory import Site, conjunction
 from bankcheck.sectors import Sectors, count_sectors
+from bankcheck.substitution import substitute
 
 FACTOR = 2
 """An access is reported from this many times the sectors it needs."""
@@ -39,8 +40,8 @@ def check_coalescing(facts: Facts) -> Iterator[Finding]:
 def _sectors(site: Site, execution: Execution) -> Sectors | None:
     """Warp 0's sectors, if the lanes' distances are known."""
     places = coordinates(execution.launch.block)
-    split = Splitter(frozenset())(expr.substitute(site.offset, places))
-    guard = conjunction(tuple(expr.substitute(term, places) for term in site.guard))
+    split = Splitter(frozenset())(substitute(site.offset, places))
+    guard = conjunction(tuple(substitute(term, places) for term in site.guard))
     names = set(expr.symbols_of(*split.lanes)) - {"lane"}
     ranges = {name: known.low for name, known in site.ranges.items()}
     if not split.lanes or names - ranges.keys() - {"warp"}:
