@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice, product
 from math import gcd
@@ -17,6 +18,7 @@ from bankcheck.lint.findings import Finding, Label
 from bankcheck.lint.lanes import Numbering
 from bankcheck.lint.memory import LANES, Barrier, Site, conjunction
 from bankcheck.lint.merge import same
+from bankcheck.lint.passing import is_fence, values_that_miss
 from bankcheck.lint.verdict import Verdict
 
 MAX_PAIRS = 300
@@ -29,7 +31,8 @@ def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
     """BC401: a barrier of the block under a condition that differs between its threads."""
     reported = set()
     for execution in facts.executions:
-        reached = [(barrier, _reached(barrier, execution.launch.block)) for barrier in execution.run.barriers]
+        waits = (barrier for barrier in execution.run.barriers if barrier.whole_block)
+        reached = [(barrier, _reached(barrier, execution.launch.block)) for barrier in waits]
         for barrier, threads in reached:
             if threads and barrier.span not in reported:
                 span = barrier.span
@@ -98,7 +101,7 @@ def check_missing_barriers(facts: Facts) -> Iterator[Finding]:
 
 
 class _Pair(NamedTuple):
-    """Two accesses of one array, one of them a write, with no barrier of the block between."""
+    """Two accesses of one array, one of them a write, that no barrier of the block keeps apart."""
 
     first: Verdict
     second: Verdict
@@ -106,6 +109,9 @@ class _Pair(NamedTuple):
     """Whether the threads of a warp wait for each other between them."""
     loop: str = ""
     """What counts the loop, if the second access is in the next iteration."""
+    missed: tuple[Barrier, ...] = ()
+    """Barriers between them that no thread comes to, for the `values` of the launch and of loop variables."""
+    values: Mapping[str, int] = {}
 
     @property
     def key(self) -> object:
@@ -114,48 +120,72 @@ class _Pair(NamedTuple):
 
 
 def _pairs(execution: Execution) -> Iterator[_Pair]:
-    """A write and a read of one array in either order between the same two barriers."""
-    by_epoch: dict[tuple[object, int], list[Verdict]] = {}
-    for verdict in _known(execution):
-        by_epoch.setdefault((verdict.site.buffer.declared, verdict.site.epoch), []).append(verdict)
-    for verdicts in by_epoch.values():
-        for write, read in product(_those(verdicts, _WRITES), _those(verdicts, _READS)):
-            if not same(write.site.offset, read.site.offset):
-                first, second = sorted((write, read), key=lambda verdict: verdict.site.order)
-                yield _Pair(first, second, first.site.warp_epoch != second.site.warp_epoch)
+    """A write and a read of one array, in either order, with no barrier between that is always met."""
+    barriers, by_array = execution.run.barriers, dict[object, list[Verdict]]()
+    for verdict in sorted(_known(execution), key=lambda verdict: verdict.site.order):
+        by_array.setdefault(verdict.site.buffer.declared, []).append(verdict)
+    ends: dict[tuple[int, ...], int] = {}
+    for verdicts in by_array.values():
+        writes, reads = ([v for v in verdicts if v.site.op.startswith(operations)] for operations in (_WRITES, _READS))
+        for first in verdicts if writes and reads else ():
+            others = reads if first.site.op.startswith(_WRITES) else writes
+            key = (first.site.epoch, *map(id, first.site.guard))
+            if key not in ends:
+                ends[key] = _next_fence(barriers, first.site)
+            behind = bisect_right(others, first.site.order, key=lambda verdict: verdict.site.order)
+            for second in islice(others, behind, None):
+                if second.site.epoch > ends[key]:
+                    break
+                if _opposed(first.site, second.site) and not same(first.site.offset, second.site.offset):
+                    between = barriers[first.site.epoch : second.site.epoch]
+                    missed = tuple(barrier for barrier in between if barrier.whole_block)
+                    values = values_that_miss(missed, first.site, second.site) if missed else {}
+                    if values is not None:
+                        yield _Pair(first, second, len(between) > len(missed), "", missed, values)
+
+
+def _next_fence(barriers: list[Barrier], site: Site) -> int:
+    """The number of the first barrier of the block after a site that whoever comes past the site comes to."""
+    later = range(site.epoch, len(barriers))
+    return next((n for n in later if barriers[n].whole_block and is_fence(barriers[n], site)), len(barriers))
 
 
 def _pairs_around(execution: Execution) -> Iterator[_Pair]:
     """The same at the end of one iteration of a loop and the beginning of the next."""
+    barriers = execution.run.barriers
     for wrap in execution.run.wraps:
         inside = [v for v in _known(execution) if wrap.first <= v.site.order < wrap.last]
         inside = [v for v in inside if wrap.symbol in v.site.ranges and v.site.ranges[wrap.symbol].count > 1]
-        ends = [v for v in inside if v.site.epoch == wrap.tail[0]]
-        starts = [v for v in inside if v.site.epoch == wrap.head[0]]
+        whole = [n for n in range(wrap.head, wrap.tail) if barriers[n].whole_block]
+        ends = [v for v in inside if not whole or v.site.epoch > whole[-1]]
+        starts = [v for v in inside if not whole or v.site.epoch <= whole[0]]
         for first, second in product(ends, starts):
-            kinds = first.site.op.startswith(_WRITES), second.site.op.startswith(_WRITES)
-            reads = first.site.op.startswith(_READS), second.site.op.startswith(_READS)
-            opposed = (kinds[0] and reads[1]) or (reads[0] and kinds[1])
-            if opposed and first.site.buffer.declared == second.site.buffer.declared:
-                apart = first.site.warp_epoch != wrap.tail[1] or second.site.warp_epoch != wrap.head[1]
+            same_array = first.site.buffer.declared == second.site.buffer.declared
+            if same_array and _opposed(first.site, second.site):
+                apart = first.site.epoch != wrap.tail or second.site.epoch != wrap.head
                 yield _Pair(first, second, apart, wrap.symbol)
+
+
+def _opposed(first: Site, second: Site) -> bool:
+    """Whether one of two accesses writes and the other one reads."""
+    sides = (first, second), (second, first)
+    return any(one.op.startswith(_WRITES) and other.op.startswith(_READS) for one, other in sides)
 
 
 def _known(execution: Execution) -> list[Verdict]:
     return [verdict for verdict in execution.verdicts if not verdict.reason and not verdict.site.maybe]
 
 
-def _those(verdicts: list[Verdict], operations: tuple[str, ...]) -> list[Verdict]:
-    return [verdict for verdict in verdicts if verdict.site.op.startswith(operations)]
-
-
 def _meet(pair: _Pair, touched: _Touched) -> tuple[int, int] | None:
     """(thread of the first access, of the second) of one byte, two different ones; None if that is not known."""
-    guards = _own_guards(pair)
+    first, second = pair.first.site, pair.second.site
+    guards = (first.guard, second.guard) if pair.missed else _own_guards(pair)
     if guards is None:
         return None
-    first, second = pair.first.site, pair.second.site
-    earlier, later = touched(first, guards[0], pair.loop, 0), touched(second, guards[1], pair.loop, 1)
+    earlier, later = (
+        touched(site, guard, pair.loop, turn, pair.values)
+        for turn, (site, guard) in enumerate(zip((first, second), guards, strict=True))
+    )
     if earlier is None or later is None:
         return None
     unit = gcd(earlier.unit, later.unit)
@@ -232,12 +262,14 @@ class _Touched:
         self._evaluate = Evaluator(block.all_lanes())
         self._known: dict[tuple[object, ...], _Bytes | None] = {}
 
-    def __call__(self, site: Site, guard: tuple[Node, ...], loop: str, iteration: int) -> _Bytes | None:
+    def __call__(
+        self, site: Site, guard: tuple[Node, ...], loop: str, iteration: int, chosen: Mapping[str, int]
+    ) -> _Bytes | None:  # fmt: skip
         """What the threads that take part touch, None if that is not known."""
         names = set(expr.symbols_of(site.offset, *guard)) - LANES - {"warp"}
-        if names - site.ranges.keys():
+        if names - site.ranges.keys() - chosen.keys():
             return None
-        values = {name: site.ranges[name].low for name in names}
+        values = {name: chosen[name] if name in chosen else site.ranges[name].low for name in names}
         if loop in values:
             values[loop] += iteration * site.ranges[loop].modulus
         width = site.bytes_per_lane * site.pieces
@@ -270,5 +302,9 @@ def _race(facts: Facts, execution: Execution, pair: _Pair, threads: tuple[int, i
         message += " in the iteration before" if pair.loop else ""
         label = Label(there, "read here")
     message += f", with no {barrier} between"
+    labels = [label]
+    if pair.missed:
+        message += f" where {', '.join(f'{name} = {value}' for name, value in pair.values.items())}"
+        labels += [Label(facts.place(missed.span), "not reached then") for missed in pair.missed]
     result = finding(facts, "BC402", message, execution, pair.second, None)
-    return result._replace(severity="error", related=(label, *result.related))
+    return result._replace(severity="error", related=(*labels, *result.related))

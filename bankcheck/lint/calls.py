@@ -6,20 +6,18 @@ import re
 
 from bankcheck import expr
 from bankcheck.ctype import Record
-from bankcheck.expr import CInt, Const, Symbol, Unknown
+from bankcheck.expr import Const, Symbol, Unknown
+from bankcheck.lint.aggregation import aggregation
 from bankcheck.lint.inline import takes
-from bankcheck.lint.memory import UNIFORM, marks
 from bankcheck.lint.objects import Objects
 from bankcheck.lint.program import template_call
 from bankcheck.lint.reader import Reader
-from bankcheck.places import Address, Entity, Place
+from bankcheck.places import Address, Entity
 from bankcheck.syntax import Tree
 
 BLOCK_BARRIERS = frozenset(("__syncthreads", "__syncthreads_and", "__syncthreads_or", "__syncthreads_count"))
 WARP_BARRIERS = frozenset(("__syncwarp",))
 _ATOMIC = re.compile(r"atomic(Add|Sub|Min|Max|And|Or|Xor|Exch|Inc|Dec|CAS)(_block|_system)?$")
-_SUMS = frozenset(("atomicAdd", "atomicSub"))
-_COMBINED = frozenset(("atomicMin", "atomicMax", "atomicAnd", "atomicOr", "atomicXor"))
 _COPIES = frozenset(("__pipeline_memcpy_async",))
 _TO_SHARED = frozenset(("__cvta_generic_to_shared", "__nvvm_get_smem_pointer", "cast_smem_ptr_to_uint",
                         "__cvta_generic_to_shared_impl", "__isShared"))  # fmt: skip
@@ -79,9 +77,11 @@ class Calls(Objects):
         if isinstance(target, Address):
             inner = arguments[0]
             text = reader.file.written(inner).removeprefix("&")
-            aggregated = _is_aggregated(name, values, target.place, _is_unused(node))
+            of_one = len(values) == 1 and isinstance(values[0], Const) and values[0].value == 1
+            aggregated, uniting = aggregation(name, target.place.ctype, of_one, _is_unused(node))
             operation = "cas" if "CAS" in name else "atomic"
-            reader.state.access(target.place, operation, reader.file.span(inner), text, aggregated=aggregated)
+            reader.state.access(target.place, operation, reader.file.span(inner), text, aggregated=aggregated,
+                                uniting=uniting)  # fmt: skip
         return reader.state.unknown("the result of an atomic operation", span, expr.INT, uniform=False)
 
     def _copy(self, reader: Reader, arguments: list[Tree], node: Tree) -> Entity:
@@ -145,22 +145,6 @@ class Calls(Objects):
                 is not None
             )
         return written is not None and written[1] == "thread_block"
-
-
-def _is_aggregated(name: str, values: list[Entity], place: Place, unused: bool) -> bool:
-    """Whether nvcc adds up the lanes of one address first: what is left is one update for each address.
-
-    It does for additions of 1 (ATOMS.POPC.INC), and where all lanes have the same address by the way it is computed:
-    then one lane updates it, with the sum of all (REDUX). Seen in the SASS that nvcc 13 makes for sm_90.
-    """
-    if not isinstance(place.ctype, CInt) or place.ctype.bits != 32:
-        return False
-    if unused and name == "atomicAdd" and values and isinstance(values[0], Const) and values[0].value == 1:
-        return True
-    if name not in _SUMS and not (unused and name in _COMBINED):
-        return False
-    names = expr.symbols_of(place.offset_bytes)
-    return not marks(place.offset_bytes)[0] and not any(name.startswith(UNIFORM) for name in names)
 
 
 def _is_unused(node: Tree) -> bool:

@@ -72,7 +72,7 @@ def _rows(facts: Facts) -> Iterator[AccessRow]:
 def _summary(facts: Facts) -> Summary:
     clean = conflicting = unknown = 0
     for group in facts.groups():
-        if any(v.worst is not None and (v.worst.excess > 0 or v.worst.fault) for _, v in group):
+        if any(case.costs for _, v in group for case in v.cases):
             conflicting += 1
         elif any(v.reason for _, v in group):
             unknown += 1

@@ -17,8 +17,8 @@ def choose(condition: Node, yes: Entity, no: Entity, span: Span) -> Entity:
     if marks(condition)[1] and not isinstance(condition, Const):
         reason = "its value depends on a condition that is not known"
         return Unknown(reason, span, expr.common_type(yes.ctype, no.ctype))
-    if isinstance(yes, Unknown) and isinstance(no, Unknown):
-        return yes
+    if isinstance(yes, Unknown) and isinstance(no, Unknown):  # of two lambdas neither is called
+        return next((one for one in (yes, no) if type(one) is Unknown), Unknown("one of two lambdas", span))
     return expr.select(condition, yes, no, span)
 
 

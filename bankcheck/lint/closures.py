@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bankcheck import expr
-from bankcheck.expr import Const, Unknown
+from bankcheck.ctype import PointerType
+from bankcheck.expr import CInt, Const, Unknown
 from bankcheck.lint import cells
 from bankcheck.lint.inline import MAX_CALLS, Inliner, argument_of, left_scopes, result_of
 from bankcheck.lint.memory import Buffer, Variable, is_shared
@@ -33,7 +34,8 @@ class Closure(Unknown):
 def closure_of(reader: Reader, node: Tree) -> Closure:
     """The value of a lambda expression."""
     frame = reader.state.frame
-    held = {name: _captured(reader, name, variable) for name, variable in _by_value(reader, node).items()}
+    keep = _kept if _is_mutable(node) else _captured
+    held = {name: keep(reader, name, variable) for name, variable in _by_value(reader, node).items()}
     return Closure("a lambda", reader.file.span(node), expr.INT, node, held, frame, len(frame.scopes))
 
 
@@ -68,6 +70,34 @@ def _captured(reader: Reader, name: str, variable: Variable) -> Variable:
     if isinstance(place, Place) and isinstance(place.array, Buffer) and place.array.identity and not variable.reference:
         return Variable(variable.ctype, cells.copied(reader.state, name, place))
     return variable
+
+
+def _is_mutable(node: Tree) -> bool:
+    declarator = node.child_by_field_name("declarator")
+    parts = declarator.named_children if declarator is not None else []
+    return any(part.type == "lambda_specifier" and part.children[0].type == "mutable" for part in parts)
+
+
+def _kept(reader: Reader, name: str, variable: Variable) -> Variable:
+    """What a `mutable` lambda captures is an object of its own, which one call leaves to the next."""
+    value = variable.value
+    if isinstance(value, Place):
+        return _captured(reader, name, variable)
+    ctype = variable.ctype or (None if isinstance(value, Address) else value.ctype)
+    if not isinstance(ctype, CInt | PointerType):
+        return variable._replace(value=cells.lost(value, "it is captured by a 'mutable' lambda"))
+    place = cells.new_object(reader.state, name, ctype)
+    cells.store(reader.state, place, value)
+    return Variable(ctype, place, reference=True)
+
+
+def another(reader: Reader, closure: Closure) -> Closure:
+    """A copy of a lambda, with what it has captured as it is now."""
+    held = dict(closure.held)
+    for name, variable in held.items() if closure.node is not None and _is_mutable(closure.node) else ():
+        now = cells.load(reader.state, variable.value) if isinstance(variable.value, Place) else None
+        held[name] = _kept(reader, name, variable._replace(value=variable.value if now is None else now))
+    return replace(closure, held=held)
 
 
 def not_followed(reader: Reader, closure: Closure, why: str) -> None:

@@ -129,7 +129,7 @@ def finding(
     place = facts.place(site.span)
     related = [declared(facts, site.buffer)] if site.buffer.declared != (0, 0) else []
     related += [Label(facts.place(span), "reached through this call") for span in site.calls]
-    basis = basis_of(execution, verdict, case)
+    basis = None if code == "BC901" else basis_of(execution, verdict, case)
     return Finding(
         code, "note" if code == "BC901" else "error" if code == "BC301" else "warning", message, place,
         execution.kernel.name, basis, site.buffer.name,

@@ -8,7 +8,7 @@ from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, size_o
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
 from bankcheck.lint import cells
-from bankcheck.lint.closures import Closure
+from bankcheck.lint.closures import Closure, another
 from bankcheck.lint.machine import Machine
 from bankcheck.lint.memory import Buffer, Variable
 from bankcheck.places import Address, Entity, Place
@@ -31,12 +31,12 @@ class Declarations(Machine):
 
     def declaration(self, node: Tree) -> None:
         """Take in a declaration, a type definition or an enumeration."""
-        kind, frame, source = node.type, self.state.frame, self.reader.file.source
+        kind, source = node.type, self.reader.file.source
         if kind == "alias_declaration":
             found = self.type_of(node, None)
             name = node.child_by_field_name("name")
             if found is not None and name is not None:
-                frame.types[source(name)] = found
+                self._name_type(source(name), found)
         elif kind in ("struct_specifier", "class_specifier", "enum_specifier"):
             self._definition(node)
         elif kind == "type_definition":
@@ -44,7 +44,7 @@ class Declarations(Machine):
             for declarator in node.children_by_field_name("declarator"):
                 found = self.type_of(node, declarator)
                 if found is not None:
-                    frame.types[self.reader.declared_name(declarator)] = found
+                    self._name_type(self.reader.declared_name(declarator), found)
         elif kind == "declaration":
             self._definition(node.child_by_field_name("type"))
             for declarator in node.children_by_field_name("declarator"):
@@ -63,14 +63,23 @@ class Declarations(Machine):
                     value = self.reader.number(given) if given is not None else expr.binary("+", value, Const(1))
                     self.state.declare(self.reader.file.source(field_of(item, "name")), Variable(expr.INT, value))
             if name is not None:
-                self.state.frame.types[self.reader.file.source(name)] = expr.INT
+                self._name_type(self.reader.file.source(name), expr.INT)
         elif name is not None:
             text = self.reader.file.source(node)
             if "__shared__" in text and "extern" in text:
                 self._dynamic_memory(node, self.reader.file.source(name))
                 return
             if node.parent is None or node.parent.type != "template_declaration":
-                self.state.frame.types[self.reader.file.source(name)] = self.reader.type_at(node)
+                self._name_type(self.reader.file.source(name), self.reader.type_at(node))
+
+    def _name_type(self, name: str, ctype: Type) -> None:
+        """A name for a type. Two namespaces may give one name to two types: then it is not known which is meant."""
+        known = self.state.frame.types
+        if self.in_file_scope and name in self.launch.types:
+            return
+        if self.in_file_scope and known.get(name, ctype) != ctype:
+            ctype = Opaque(f"{name}, which is defined more than once", 0, 1)
+        known[name] = ctype
 
     def _dynamic_memory(self, node: Tree, name: str) -> None:
         """`struct SharedMemory { operator T*() { extern __shared__ ... } }`: a way to get at dynamic shared memory."""
@@ -121,7 +130,7 @@ class Declarations(Machine):
             self.state.declare(name, Variable(value.ctype, cells.copied(self.state, name, value)))
             return
         if isinstance(value, Closure):
-            self.state.declare(name, Variable(None, value))
+            self.state.declare(name, Variable(None, another(self.reader, value)))
             return
         ctype = _deduced(ctype, value)
         initial = self._initial(value, ctype, name)

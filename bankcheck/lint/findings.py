@@ -34,7 +34,8 @@ class Finding(NamedTuple):
     message: str
     place: Place
     kernel: str = ""
-    basis: Basis = "computed"
+    basis: Basis | None = None
+    """None where nothing is claimed: about text that could not be read, or an access that is not analysed."""
     array: str = ""
     bind: Mapping[str, int] = {}
     wavefronts: int | None = None

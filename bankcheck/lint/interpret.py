@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -9,16 +10,19 @@ from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
+from bankcheck.lint.aggregation import settled
 from bankcheck.lint.declarations import Declarations
 from bankcheck.lint.inline import merge_scopes
+from bankcheck.lint.lone import lone_declarations
 from bankcheck.lint.machine import Change, Launch, Run
-from bankcheck.lint.memory import Buffer, Variable, conjunction
+from bankcheck.lint.memory import Buffer, Variable, conjunction, is_dynamic, is_shared
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.state import Exit, Flow, OutOfSteps, Scopes
 from bankcheck.lint.switches import Switches
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, declarator_name, field_of
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _LASTING = (Flow.CONTINUE, Flow.BREAK, Flow.GOTO, Flow.RETURN)
 """Ways to leave, the shortest absence first."""
 
@@ -37,8 +41,10 @@ class Interpreter(Declarations, Switches):
         """All statements of a kernel."""
         state, stopped = self.state, ""
         try:
+            self.in_file_scope = True
             for item in self.program.items:
                 self.file_scope(item)
+            self.in_file_scope = False
             for name, value in self.launch.values.items():
                 state.declare(name, Variable(expr.INT, Const(value)))
             for parameter in kernel.template:
@@ -52,7 +58,8 @@ class Interpreter(Declarations, Switches):
         except RecursionError:
             stopped = "the code is nested too deeply"
         undeclared = list(state.undeclared.values())
-        return Run(kernel, self.launch, state.sites, state.barriers, state.reasons, state.wraps, undeclared, state.seen,
+        sites = [settled(site) if site.uniting else site for site in state.sites]
+        return Run(kernel, self.launch, sites, state.barriers, state.reasons, state.wraps, undeclared, state.seen,
                    self.dead, stopped)  # fmt: skip
 
     def file_scope(self, item: Tree) -> None:
@@ -64,7 +71,7 @@ class Interpreter(Declarations, Switches):
         for name, variable in frame.scopes.pop().items():
             keep = isinstance(variable.value, Place | Const)
             before = state.constants.get(name)
-            if before is not None and isinstance(variable.value, Const) and before.value != variable.value:
+            if before is not None and _contradict(before.value, variable.value):
                 variable, keep = variable._replace(value=Unknown(f"'{name}' is defined more than once")), True
             state.constants[name] = variable if keep else variable._replace(value=Unknown(f"'{name}' is a variable"))
 
@@ -120,6 +127,13 @@ class Interpreter(Declarations, Switches):
         with self.state.scope():
             return self.sequence(node.named_children)
 
+    def inner(self, node: Tree) -> Flow:
+        """The body of an `if` or a loop: its names are its own, with or without braces."""
+        if node.type == "compound_statement":
+            return self.statement(node)
+        with self.state.scope():
+            return self.sequence(lone_declarations(self.program.source, node) or [node])
+
     def sequence(self, nodes: list[Tree]) -> Flow:
         """Statements one after the other, until one ends the block."""
         for position, node in enumerate(nodes):
@@ -135,12 +149,24 @@ class Interpreter(Declarations, Switches):
         """One statement."""
         self.state.step()
         method: Callable[[Tree], Flow | None] | None = getattr(self, f"_{node.type}", None)
-        if method is None:
-            return Flow.ON
-        try:
-            return method(node) or Flow.ON
-        except (BankcheckError, IndexError):  # IndexError: broken text, with parts missing
-            return Flow.ON
+        flow = Flow.ON
+        if method is not None:
+            with suppress(BankcheckError, IndexError):  # IndexError: broken text, with parts missing
+                flow = method(node) or Flow.ON
+        if node.has_error:
+            self.unread(node)
+        return flow
+
+    def unread(self, node: Tree) -> None:
+        """Text that does not parse, in a statement or as one, may change the variables that it names."""
+        inside = [node] if node.is_error else [child for child in node.children if child.is_error]
+        if node.type in ("expression_statement", "declaration", "return_statement"):
+            inside = [node]
+        elif inside and inside[-1].next_sibling is not None:
+            inside = [] if lone_declarations(self.program.source, inside[-1].next_sibling) else inside
+        for part in inside:
+            for name in dict.fromkeys(_WORD.findall(self.reader.file.source(part))):
+                self._lose(name, "may be changed by code that could not be parsed")
 
     def _compound_statement(self, node: Tree) -> Flow:
         return self.body(node)
@@ -156,6 +182,9 @@ class Interpreter(Declarations, Switches):
     def _declaration(self, node: Tree) -> None:
         self.declaration(node)
 
+    def _init_statement(self, node: Tree) -> Flow:
+        return self.sequence(node.named_children)
+
     _type_definition = _alias_declaration = _enum_specifier = _struct_specifier = _class_specifier = _declaration
 
     def _return_statement(self, node: Tree) -> Flow:
@@ -168,6 +197,8 @@ class Interpreter(Declarations, Switches):
         if len(state.maybe) > frame.doubts or any(left.repeats for left in frame.loops):
             condition = Unknown("a condition that is not known")
         frame.results.append(Exit(condition, value, state.snapshot()))
+        for left in frame.loops:
+            state.depart(left, returns=True)
         return Flow.RETURN
 
     def _break_statement(self, node: Tree) -> Flow:
@@ -196,22 +227,20 @@ class Interpreter(Declarations, Switches):
                 taken, other = (yes, no) if condition.value else (no, yes)
                 if other is not None:
                     self.dead.append((other.start_byte, other.end_byte))
-                return self.statement(taken) if taken is not None else Flow.ON
+                return self.inner(taken) if taken is not None else Flow.ON
             return self.branch(condition, self.reader.file.source(condition_node).strip("()"), yes, no)
 
     def branch(self, condition: Node, why: str, yes: Tree | None, no: Tree | None) -> Flow:
         """Both sides of a condition that lanes may decide differently, and what they leave behind."""
         state, frame = self.state, self.state.frame
-        before, epoch = state.snapshot(), state.epoch
+        before = state.snapshot()
         state.straight += 1
         negated = expr.unary("!", condition)
         with state.under(condition, why):
-            first = self.statement(yes) if yes is not None else Flow.ON
-        after_yes, yes_epoch = frame.scopes, state.epoch
-        frame.scopes, state.epoch = before, epoch
+            first = self.inner(yes) if yes is not None else Flow.ON
+        after_yes, frame.scopes = frame.scopes, before
         with state.under(negated, f"!({why})"):
-            second = self.statement(no) if no is not None else Flow.ON
-        state.epoch = max(state.epoch, yes_epoch)
+            second = self.inner(no) if no is not None else Flow.ON
         state.straight += 1
         if first is not Flow.ON and second is not Flow.ON:
             if first is second:
@@ -229,7 +258,7 @@ class Interpreter(Declarations, Switches):
         held, doubts = len(state.guard), len(state.maybe)
         state.restrict(stays, f"not ({why})" if first is not Flow.ON else why)
         if kind is Flow.RETURN:
-            state.left += state.guard[held:]
+            frame.left += state.guard[held:]
         elif kind is Flow.GOTO:
             frame.jumps.append((*state.guard[held:], *state.maybe[doubts:]))
         return Flow.ON
@@ -238,3 +267,12 @@ class Interpreter(Declarations, Switches):
         """Variables after a branch: each holds one value or the other."""
         for one, other in zip(yes, no, strict=True):
             merge_scopes(condition, one, other)
+
+
+def _contradict(before: Entity, now: Entity) -> bool:
+    """Whether two declarations of one name at file scope, in two namespaces for example, are two things."""
+    if isinstance(now, Const):
+        return before != now
+    if not isinstance(before, Place) or not isinstance(now, Place) or not (is_shared(before) and is_shared(now)):
+        return False
+    return before.ctype != now.ctype or not (is_dynamic(before.array) and is_dynamic(now.array))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from bankcheck import expr
-from bankcheck.expr import CInt, Const, Evaluator, Node, Symbol, Unknown
+from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
 from bankcheck.lint import cells, leaving, loops
-from bankcheck.lint.changes import Changes
 from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, marks, sum_of
-from bankcheck.lint.state import Flow, Leaving, Scopes
+from bankcheck.lint.state import Exit, Flow, Leaving
+from bankcheck.lint.unroll import Unrolling
 from bankcheck.places import Address, Entity, Place
 from bankcheck.substitution import substitute
 from bankcheck.syntax import Tree, declarator_name, field_of
 
-FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
-"""Iterations that are followed of a loop whose bound is not known but whose values are."""
+MOST_PARTINGS, MAX_PARTING_STEPS = 64, 3_000
+"""Iterations, and steps in all of them, of a loop that lanes leave one after the other."""
 
 
-class Loops(Changes):
+class Loops(Unrolling):
     """Executes loops."""
 
     def _for_statement(self, node: Tree) -> Flow:
@@ -29,7 +27,8 @@ class Loops(Changes):
             return self.loop(node, node.child_by_field_name("condition"), node.child_by_field_name("update"))
 
     def _while_statement(self, node: Tree) -> Flow:
-        return self.loop(node, node.child_by_field_name("condition"), None)
+        with self.state.scope():
+            return self.loop(node, node.child_by_field_name("condition"), None)
 
     def _do_statement(self, node: Tree) -> Flow:
         condition = node.child_by_field_name("condition")
@@ -42,13 +41,13 @@ class Loops(Changes):
         """`do { ... } while (0)`."""
         state = self.state
         guard, maybe, left = state.guard, state.maybe, state.leaving(repeats=False)
-        flow = self.statement(field_of(node, "body"))
+        flow = self.inner(field_of(node, "body"))
         state.frame.loops.pop()
         ways = left.breaks + left.continues
         if ways and flow is Flow.RETURN:
             state.frame.scopes = ways[-1].scopes[: len(state.frame.scopes)]
         leaving.join(ways, state.frame.scopes)
-        gone = tuple(term for term in state.guard[len(guard) :] if any(term is other for other in state.left))
+        gone = tuple(term for term in state.guard[len(guard) :] if any(term is other for other in state.frame.left))
         unsure = any(marks(condition)[1] for condition, why in left.conditions if why.startswith("the function"))
         state.guard = (*guard, *gone)
         state.maybe = (*maybe, *["the function is left early"] * unsure)
@@ -67,10 +66,11 @@ class Loops(Changes):
         state, frame = self.state, self.state.frame
         names = [n for n in self._changed(node) if (v := state.local(n)) is not None and not isinstance(v.value, Place)]
         before, sites, barriers, wraps = state.snapshot(), len(state.sites), len(state.barriers), len(state.wraps)
-        mark, head = (state.epoch, state.straight), (state.epoch, state.warp_epoch)
+        straight = state.straight
         carried = [self._placeholder(name, node) for name in names]
         left = state.leaving()
-        tested = self._once(node, condition, update, do, left)
+        returned, steps_before = len(frame.results), state.steps
+        tested, flow = self._once(node, condition, update, do, left)
         frame.loops.pop()
         carried = [self._after(variable) for variable in carried]
         own = {variable.placeholder.name for variable in carried}
@@ -84,29 +84,45 @@ class Loops(Changes):
         needed = loops.depends_on(inside, unsolved)
         for name in {v.placeholder.name for v in carried} & steps.keys():
             needed |= unsolved & set(expr.symbols_of(steps[name]))
-        if (needed or plain) and not doubts:
-            after, waits, passed = state.snapshot(), state.barriers[barriers:], (state.epoch, state.straight)
-            around = state.wraps[wraps:]
-            del state.wraps[wraps:]
-            if self._unrolled(node, condition, update, do, before, sites, barriers, mark):
-                return Flow.ON
+        limit = loops.MAX_UNROLL
+        if doubts:
+            known = all(leaving.is_known(way.all, own) for way in left.gone)
+            limit = min(MOST_PARTINGS, MAX_PARTING_STEPS // max(1, state.steps - steps_before)) if known else 0
+        if (needed or plain or doubts) and (left.conditions or condition is not None) and limit:
+            after, waits, passed = state.snapshot(), state.barriers[barriers:], state.straight
+            around, results = state.wraps[wraps:], frame.results[returned:]
+            del state.wraps[wraps:], frame.results[returned:]
+            ended = self._unrolled(node, condition, update, do, before, sites, barriers, straight, limit)
+            if ended is not None:
+                return ended
+            del frame.results[returned:]
+            frame.results += results
             frame.scopes = after
             del state.sites[sites:], state.barriers[barriers:]
             state.sites += inside
             state.barriers += waits
             state.wraps[wraps:] = around
-            state.epoch, state.straight = passed
+            state.straight = passed
         doubts = (*doubts, *dict.fromkeys(why for _, why in plain if why not in doubts))
         counter = loops.find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
-        tail = (state.epoch, state.warp_epoch)
-        state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), head, tail))
+        state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), barriers, len(state.barriers)))
         self._settle(carried, steps, tested, counter, sites, barriers, doubts, left)
         for name in cells.all_names(state):
             if name not in before[0]:
                 held = state.frame.scopes[0][name]
                 state.frame.scopes[0][name] = held._replace(value=cells.lost(held.value, "it is set in a loop"))
+        frame.results[returned:] = [leaving.without(way, own) for way in frame.results[returned:]]
+        endless = leaving.is_endless(tested, condition is None) or (do and flow is Flow.RETURN)
+        if endless and not left.breaks and "goto" not in self.reader.file.source(node):
+            return self._never_left(returned)
         state.maybe = (*state.maybe, *(why for why in doubts if why.startswith("the function")))
         return Flow.ON
+
+    def _never_left(self, returned: int) -> Flow:
+        """Nobody comes past a loop: who does not stay in it returns."""
+        if len(self.state.frame.results) == returned:
+            self.state.frame.results.append(Exit(Const(0, expr.BOOL), Unknown("no value"), self.state.snapshot()))
+        return Flow.RETURN
 
     def _placeholder(self, name: str, node: Tree) -> loops.Carried:
         variable = self.state.lookup(name)
@@ -148,15 +164,15 @@ class Loops(Changes):
 
     def _once(
         self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, left: Leaving
-    ) -> Node | None:  # fmt: skip
-        """One iteration, for any of them. Returns the condition that was tested."""
+    ) -> tuple[Node | None, Flow]:  # fmt: skip
+        """One iteration, for any of them. Returns the condition that was tested, and how the body ends."""
         state = self.state
         guard, maybe, tested = state.guard, state.maybe, None
         if condition is not None and not do:
             tested = self.condition(condition)
             state.restrict(tested, self.reader.file.source(condition))
         objects = state.objects
-        self._iteration(node, left)
+        flow = self._iteration(node, left)
         if state.objects > objects:
             cells.drop(state, objects)
         if condition is not None and do:
@@ -164,11 +180,11 @@ class Loops(Changes):
         if update is not None:
             self.reader.entity(update)
         state.guard, state.maybe = guard, maybe
-        return tested
+        return tested, flow
 
     def _iteration(self, node: Tree, left: Leaving) -> Flow:
         """The body of a loop, and the lanes together again that continue with the next iteration."""
-        flow = self.statement(field_of(node, "body"))
+        flow = self.inner(field_of(node, "body"))
         if left.continues and flow in (Flow.BREAK, Flow.RETURN, Flow.GOTO):
             self.state.frame.scopes = [dict(s) for s in left.continues[-1].scopes[: len(self.state.frame.scopes)]]
         leaving.join(left.continues, self.state.frame.scopes)
@@ -251,125 +267,3 @@ class Loops(Changes):
                 ):
                     replaced = substitute(number, values)
                     scope[name] = variable._replace(value=loops.with_number(variable.value, replaced))
-
-    def _unrolled(
-        self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, before: Scopes, sites: int,
-        barriers: int, mark: tuple[int, int],
-    ) -> bool:  # fmt: skip
-        """Execute the loop iteration by iteration; False if the number of iterations is not known."""
-        state, frame = self.state, self.state.frame
-        frame.scopes = [dict(scope) for scope in before]
-        del state.sites[sites:], state.barriers[barriers:]
-        state.epoch, state.straight = mark
-        guard, maybe, binds = state.guard, state.maybe, dict(state.binds)
-        shown = self._shown(condition, update)
-        assigned = self._assigned(update) if update is not None else []
-        seen: set[tuple[int, ...]] = set()
-        left = state.leaving()
-        finished = parted = False
-        for iteration in range(loops.MAX_UNROLL):
-            if condition is not None and not (do and iteration == 0):
-                tested = self.condition(condition)
-                again = self._decided(tested)
-                if again is None and self._may_go_on(tested, iteration, assigned, seen):
-                    again = tested
-                if again is None:
-                    finished = iteration >= FEWEST_DOUBLINGS and bool(seen)
-                    if finished and not self._repeats(assigned, seen, node, before):
-                        why = f"the loop over '{', '.join(assigned)}' ends after at most {iteration} iterations"
-                        state.sites[sites:] = [s._replace(assumed=(*s.assumed, why)) for s in state.sites[sites:]]
-                    break
-                if again is False:
-                    finished = True
-                    break
-                if not isinstance(again, bool):
-                    state.guard = (*state.guard, again)
-                    parted = parted or marks(again)[0]
-            elif condition is None:
-                break
-            for name in shown:
-                variable = state.lookup(name)
-                if variable is not None and isinstance(variable.value, Const):
-                    state.binds[name] = variable.value.value
-            state.straight += 1
-            inner, objects = (state.guard, state.maybe), state.objects
-            flow = self._iteration(node, left)
-            state.guard, state.maybe = inner
-            if state.objects > objects and flow is not Flow.RETURN:
-                cells.drop(state, objects)
-            if flow in (Flow.BREAK, Flow.RETURN):
-                finished = True
-                break
-            if any(marks(when)[0] for when, _ in left.conditions):
-                break
-            if update is not None:
-                self.reader.entity(update)
-        frame.loops.pop()
-        if len(state.guard) > len(guard):
-            self._forget_iterations(node, before, () if parted else assigned)
-        leaving.join(left.breaks, frame.scopes)
-        state.guard, state.maybe, state.binds = guard, maybe, binds
-        return finished
-
-    def _forget_iterations(self, node: Tree, before: Scopes, together: Sequence[str]) -> None:
-        """Where it is open after how many iterations a loop ends, so are the variables that it changes.
-
-        All lanes agree on those in `together`.
-        """
-        state = self.state
-        start = {name: variable.value for scope in before for name, variable in scope.items()}
-        for name in self._changed(node):
-            held = state.local(name)
-            if held is None or isinstance(held.value, Place | Unknown) or held.value is start.get(name):
-                continue
-            address = isinstance(held.value, Address)
-            ctype = expr.LONG if address else held.ctype
-            if isinstance(ctype, CInt):
-                variable = loops.Carried(name, Const(0), Symbol(name, ctype), None)
-                last = loops.opaque(state, variable, name in together)
-                state.assign(name, loops.with_number(held.value, last))
-            else:
-                state.assign(
-                    name, Unknown(f"'{name.rpartition(':')[2]}' depends on how often a loop runs, which is not known")
-                )
-
-    def _repeats(self, names: list[str], seen: set[tuple[int, ...]], node: Tree, before: Scopes) -> bool:
-        """Whether the iterations that follow are like those before: all that the loop changes has been so already."""
-        values = tuple(loops.value_of(self.state.lookup(name)) for name in names)
-        changed = {name for name in self._assigned(node) if self.state.lookup(name) is not None}
-        changed |= {name for name in cells.all_names(self.state)
-                    if before[0].get(name) is not self.state.frame.scopes[0][name]}  # fmt: skip
-        return values in seen and changed <= set(names)
-
-    def _may_go_on(self, tested: Node, iteration: int, names: list[str], seen: set[tuple[int, ...]]) -> bool:
-        """Whether to follow a loop such as `s *= 2` whose bound only the launch knows: its values are few and known."""
-        if marks(tested)[0] or iteration >= MOST_DOUBLINGS or not names:
-            return False
-        values = tuple(loops.value_of(self.state.lookup(name)) for name in names)
-        fresh = values not in seen and all(0 < value < 1 << 30 for value in values)
-        if fresh:
-            seen.add(values)
-        return fresh
-
-    def _shown(self, condition: Tree | None, update: Tree | None) -> list[str]:
-        """The loop variables: what a person would name to say which iteration it is."""
-        names = list(self._assigned(update)) if update is not None else []
-        return names or (self._names(condition) if condition is not None else [])
-
-    def _names(self, node: Tree) -> list[str]:
-        if node.type == "identifier":
-            return [self.reader.file.source(node)]
-        return [name for child in node.named_children for name in self._names(child)]
-
-    def _decided(self, condition: Node) -> bool | Node | None:
-        """Whether the loop goes on: known, or lane by lane; None if it is not known."""
-        if isinstance(condition, Const):
-            return condition.value != 0
-        if loops._open(condition):
-            return None
-        for warp in range(self.state.block.warps):
-            value = Evaluator(dict(self.state.block.lanes(warp)))(condition)
-            lanes = value if isinstance(value, list) else [value] * 32
-            if any(v for v, present in zip(lanes, self.state.block.active(warp), strict=True) if present):
-                return condition
-        return False

@@ -57,6 +57,12 @@ class Judge:
         """The verdict on one site."""
         if site.reason:
             return Verdict(site, reason=site.reason)
+        if site.aggregated is None:
+            alone, united = (self(site._replace(aggregated=known)) for known in (False, True))
+            alike = [case.traffic and case.traffic.wavefronts for case in alone.cases]
+            if alike == [case.traffic and case.traffic.wavefronts for case in united.cases]:
+                return alone
+            return Verdict(site, reason="it is not known whether the compiler adds up the lanes of one address first")
         try:
             rule = rule_of(site)
             verdict = _Judgement(self, site, rule).verdict()

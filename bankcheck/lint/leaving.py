@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bankcheck import expr
-from bankcheck.expr import Node, Unknown
+from bankcheck.expr import Const, Node, Unknown
 from bankcheck.lint import loops
 from bankcheck.lint.inline import merge_scopes
+from bankcheck.lint.memory import CARRIED, UNIFORM
 from bankcheck.lint.state import Exit, Leaving, Scopes
 
 
@@ -39,3 +40,22 @@ def values(way: Exit, carried: Sequence[loops.Carried]) -> Iterator[Node]:
 def untouched(left: Leaving, variable: loops.Carried) -> bool:
     """Whether a variable holds what it held before wherever the loop is left."""
     return all(value is variable.placeholder for way in left.breaks for value in values(way, [variable]))
+
+
+def is_known(condition: Node, names: set[str]) -> bool:
+    """Whether each lane knows in each iteration, as a launch has it: `names` are the variables of the loop."""
+    marked = (name for name in expr.symbols_of(condition) if name not in names)
+    return expr.unknown_in(condition) is None and not any(name.startswith((CARRIED, UNIFORM)) for name in marked)
+
+
+def is_endless(tested: Node | None, untested: bool) -> bool:
+    """Whether a loop goes on until it is left."""
+    return untested or (isinstance(tested, Const) and tested.value != 0)
+
+
+def without(way: Exit, names: set[str]) -> Exit:
+    """A way out of the function from inside a loop that was run once for all iterations: what it returns is open."""
+    number = loops.number_in(way.value)
+    if number is None or names.isdisjoint(expr.symbols_of(number)):
+        return way
+    return way._replace(value=Unknown("what is returned from a loop depends on the iteration"))

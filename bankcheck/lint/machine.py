@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bankcheck import expr
 from bankcheck.ctype import Type
-from bankcheck.expr import Node, Span, Unknown
+from bankcheck.expr import CInt, Node, Span, Unknown
 from bankcheck.launch import Block
 from bankcheck.lint.asm import run_assembly
 from bankcheck.lint.calls import Calls
@@ -17,7 +18,7 @@ from bankcheck.lint.memory import Barrier, Site, Wrap
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.reader import Reader
 from bankcheck.lint.state import Flow, State
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, declarator_name
 
 ASSUMED_ORIGINS = ("assumption", "__launch_bounds__")
 Change = tuple[int, ...] | str
@@ -71,11 +72,16 @@ class Machine:
         self.reader.closure, self.reader.lambda_escapes = closure_of, self._lambda_escapes
         self.reader.construct, self.reader.operator = self.calls.construct, self.calls.operator
         self.dead: list[Span] = []
+        self.in_file_scope = False
 
     def _lambda_escapes(self, value: Unknown, why: str) -> bool:
         if isinstance(value, Closure):
             not_followed(self.reader, value, why)
         return isinstance(value, Closure)
+
+    def type_of(self, node: Tree, declarator: Tree | None) -> Type | None:
+        """The type of one declarator of a declaration, None if it is not understood."""
+        raise NotImplementedError
 
     def declaration(self, node: Tree) -> None:
         """Take in a declaration."""
@@ -83,6 +89,10 @@ class Machine:
 
     def statement(self, node: Tree) -> Flow:
         """Execute one statement."""
+        raise NotImplementedError
+
+    def inner(self, node: Tree) -> Flow:
+        """Execute the body of an `if` or a loop in a scope of its own."""
         raise NotImplementedError
 
     def body(self, node: Tree) -> Flow:
@@ -94,7 +104,13 @@ class Machine:
         value = node.child_by_field_name("value") if node.type == "condition_clause" else node
         if value is None:
             return Unknown("a condition that is not known")
-        if value.type == "declaration":
-            self.statement(value)
+        if value.type != "declaration":
+            return self.reader.number(value)
+        self.statement(value)
+        given, name = value.child_by_field_name("value"), declarator_name(value.child_by_field_name("declarator"))
+        held = self.state.local(self.reader.file.source(name)) if name is not None else None
+        if given is None or name is None or held is None or not isinstance(held.ctype, CInt):
             return Unknown("a condition that is not known")
-        return self.reader.number(value)
+        number = expr.cast(self.reader.number(given), held.ctype)
+        self.state.assign(self.reader.file.source(name), number)
+        return number

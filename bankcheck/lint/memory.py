@@ -86,7 +86,7 @@ class Site(NamedTuple):
     order: int
     """Position in the run through the kernel."""
     epoch: int
-    """Barriers passed so far (of the block)."""
+    """Barriers met so far, whoever waits at them."""
     block: int
     """Accesses with the same number stand in straight-line code with nothing between that could write memory."""
     reason: str = ""
@@ -97,12 +97,12 @@ class Site(NamedTuple):
     """Instructions that this access takes: a struct is copied piece by piece."""
     notes: tuple[str, ...] = ()
     member: Member | None = None
-    warp_epoch: int = 0
-    """Barriers passed so far, those of a warp included."""
     assumed: tuple[str, ...] = ()
     """What the offset and the iterations take for granted."""
-    aggregated: bool = False
-    """An atomic whose lanes the compiler adds up before memory sees them."""
+    aggregated: bool | None = False
+    """An atomic whose lanes the compiler adds up before memory sees them; None if that is not known."""
+    uniting: bool = False
+    """An atomic for which the compiler does so where it sees that all lanes have one address."""
 
 
 class Member(NamedTuple):
@@ -117,13 +117,14 @@ class Member(NamedTuple):
 
 @dataclass(slots=True)
 class Barrier:
-    """A `__syncthreads()` and the conditions around it."""
+    """A `__syncthreads()` or `__syncwarp()` and the conditions around it, or a call that may well contain one."""
 
     span: Span
     guard: tuple[Node, ...]
     maybe: tuple[str, ...]
     calls: tuple[Span, ...]
     ranges: Mapping[str, Range] = field(default_factory=dict)
+    whole_block: bool = True
 
 
 class Wrap(NamedTuple):
@@ -134,9 +135,9 @@ class Wrap(NamedTuple):
     first: int
     """The order of its first access, and below of the first one behind it."""
     last: int
-    head: tuple[int, int]
-    """Barriers passed where an iteration begins: (those of the block, all), and below where it ends."""
-    tail: tuple[int, int]
+    head: int
+    """Barriers met where an iteration begins, and below where it ends."""
+    tail: int
 
 
 def conjunction(terms: tuple[Node, ...]) -> Node:

@@ -26,6 +26,8 @@ class PlaceReader(TypeReader):
     file: Source
     members: dict[int, Member]
     """Accesses to one member of a vector, by node."""
+    lambda_escapes: Callable[[Unknown, str], bool]
+    """List what a lambda does that gets out of sight; False if the value is none."""
     operator: Callable[..., Entity | None]
     """`object[...]` and the like."""
 
@@ -146,6 +148,8 @@ class PlaceReader(TypeReader):
         entity = self.entity(argument)
         if isinstance(entity, Place):
             return self._address_of(entity)
+        if isinstance(entity, Unknown) and self.lambda_escapes(entity, "its address is taken: not followed"):
+            self.state.assign(self.snippet.source(argument), Unknown("a lambda whose address is taken", span))
         return self._in_memory(argument) or Unknown("an address of something that is not in memory", span)
 
     def _in_memory(self, node: Tree) -> Entity | None:

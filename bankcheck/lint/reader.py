@@ -295,8 +295,6 @@ class Reader(PlaceReader):
 
     closure: Callable[[Reader, Tree], Entity]
     """The value of a lambda."""
-    lambda_escapes: Callable[[Unknown, str], bool]
-    """List what a lambda does that gets out of sight; False if the value is none."""
 
     def _lambda_expression(self, node: Tree, pointer: bool) -> Entity:
         return self.closure(self, node)

@@ -53,6 +53,8 @@ def requests_of(site: Site, block: Block, reasons: Mapping[str, str], size_bytes
     `size_bytes` is the array's size where its type does not tell. Raises `BankcheckError` with the reason where they
     cannot be told.
     """
+    if site.aggregated is None:
+        raise BankcheckError("it is not known whether the compiler adds up the lanes of one address first")
     if site.reason:
         raise BankcheckError(site.reason)
     rule = rule_of(site)

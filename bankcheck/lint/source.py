@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from bankcheck.expr import Span
+from bankcheck.lint.attributes import without_attributes
 from bankcheck.lint.expansion import Comment
 from bankcheck.lint.glance import Include
 from bankcheck.lint.preprocess import preprocess
@@ -50,6 +51,9 @@ class Source:
         self.expanded = self._expansion.text
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self.root: Tree = parse_source(self.expanded)
+        plain = without_attributes(self.expanded) if self.root.has_error else self.expanded
+        if plain != self.expanded:
+            self.expanded, self.root = plain, parse_source(plain)
         self._declared: dict[int, Span] = {}
 
     @property

@@ -68,6 +68,14 @@ class Exit(NamedTuple):
     scopes: Scopes
 
 
+class Departure(NamedTuple):
+    """Lanes that leave a loop for good: which of those in the present iteration, and which of all that began it."""
+
+    now: Node
+    all: Node
+    returns: bool
+
+
 @dataclass(slots=True)
 class Leaving:
     """A loop, a switch or a block that can be left early, and how lanes leave its body."""
@@ -82,6 +90,10 @@ class Leaving:
     """When some lanes leave for good, and how that reads."""
     breaks: list[Exit] = field(default_factory=list)
     continues: list[Exit] = field(default_factory=list)
+    since: int = 0
+    """How many conditions held when the present iteration began."""
+    gone: list[Departure] = field(default_factory=list)
+    """The lanes that have left for good in this iteration."""
 
 
 @dataclass(slots=True)
@@ -103,6 +115,8 @@ class Frame:
     """How many conditions held when the function began."""
     doubts: int = 0
     """How many unknown conditions there were then."""
+    left: list[Node] = field(default_factory=list)
+    """Conditions that hold because the other threads have returned."""
     loops: list[Leaving] = field(default_factory=list)
     """What is being executed that `break` and `continue` leave, the innermost last."""
     jumps: list[tuple[Node | str, ...]] = field(default_factory=list)
@@ -124,10 +138,6 @@ class State:
         self.barriers: list[Barrier] = []
         self.wraps: list[Wrap] = []
         self.calls: tuple[Span, ...] = ()
-        self.epoch = 0
-        self.warp_epoch = 0
-        self.left: list[Node] = []
-        """Conditions that hold because the other threads have returned: they wait at no barrier."""
         self.straight = 0
         self.steps = 0
         self.objects = 0
@@ -211,8 +221,10 @@ class State:
     def scope(self) -> Iterator[None]:
         """A block of statements with its own names."""
         self.frame.scopes.append({})
-        yield
-        self.frame.scopes.pop()
+        try:
+            yield
+        finally:
+            self.frame.scopes.pop()
 
     def snapshot(self) -> Scopes:
         """The variables of the frame, to come back to."""
@@ -240,8 +252,10 @@ class State:
         """What follows happens in the lanes for which `condition` holds."""
         guard, maybe = self.guard, self.maybe
         self.restrict(condition, why)
-        yield
-        self.guard, self.maybe = guard, maybe
+        try:
+            yield
+        finally:
+            self.guard, self.maybe = guard, maybe
 
     def restrict(self, condition: Node, why: str) -> None:
         """Only lanes for which `condition` holds stay active."""
@@ -265,7 +279,7 @@ class State:
 
     def leaving(self, repeats: bool = True, switch: bool = False) -> Leaving:
         """Begin something that can be left early."""
-        left = Leaving(len(self.guard), len(self.maybe), repeats, switch)
+        left = Leaving(len(self.guard), len(self.maybe), repeats, switch, since=len(self.guard))
         self.frame.loops.append(left)
         return left
 
@@ -278,6 +292,14 @@ class State:
     def leave(self, left: Leaving, ways: list[Exit]) -> None:
         """The lanes that are active now leave a loop, a switch or a block."""
         ways.append(Exit(self.active(left), Unknown("no value"), self.snapshot()))
+        if ways is left.breaks:
+            self.depart(left, returns=False)
+
+    def depart(self, left: Leaving, returns: bool) -> None:
+        """The lanes that are active now do not come back to a loop."""
+        active = self.active(left)
+        now = active if isinstance(active, Unknown) else conjunction(self.guard[left.since :])
+        left.gone.append(Departure(now, active, returns))
 
     @property
     def dead(self) -> bool:
@@ -293,7 +315,7 @@ class State:
 
     def access(
         self, place: Place, op: str, span: Span, text: str, reason: str = "", member: Member | None = None,
-        aggregated: bool = False,
+        aggregated: bool = False, uniting: bool = False,
     ) -> None:  # fmt: skip
         """Record an access to shared or global memory."""
         buffer = place.array
@@ -311,9 +333,9 @@ class State:
             self.straight += 1
         self.sites.append(
             Site(span, text, op, buffer, place.ctype, size, place.offset_bytes, self.guard, self.maybe,
-                 dict(self.binds), dict(self.ranges), len(self.sites), self.epoch, self.straight, reason, self.calls,
-                 pieces, (AGGREGATED,) if aggregated else (), member, self.warp_epoch,
-                 (*place.assumed, *self.assumed), aggregated)
+                 dict(self.binds), dict(self.ranges), len(self.sites), len(self.barriers), self.straight, reason,
+                 self.calls, pieces, (AGGREGATED,) if aggregated else (), member,
+                 (*place.assumed, *self.assumed), aggregated, uniting)
         )  # fmt: skip
 
     def read(self, place: Place, span: Span, text: str, member: Member | None = None) -> Node:
@@ -330,17 +352,17 @@ class State:
     def barrier(self, span: Span, whole_block: bool) -> None:
         """Threads wait for each other."""
         self.straight += 1
-        self.warp_epoch += 1
-        if whole_block and not self.dead:
-            guard = tuple(term for term in self.guard if not any(term is other for other in self.left))
-            self.barriers.append(Barrier(self.shown(span), guard, self.maybe, self.calls, dict(self.ranges)))
-            self.epoch += 1
+        if not self.dead:
+            gone = self.frames[0].left  # who has left the kernel is not waited for
+            guard = tuple(term for term in self.guard if not any(term is other for other in gone))
+            self.barriers.append(
+                Barrier(self.shown(span), guard, self.maybe, self.calls, dict(self.ranges), whole_block)
+            )
 
     def maybe_barrier(self) -> None:
         """Code that is not followed may wait for the other threads."""
         self.straight += 1
-        self.warp_epoch += 1
-        self.epoch += 1
+        self.barriers.append(Barrier((0, 0), (), ("code that is not followed",), self.calls))
 
     def note(self, entity: Entity, span: Span, text: str, op: str, why: str) -> None:
         """Something happens to shared memory that is not understood."""

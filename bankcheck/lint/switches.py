@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from bankcheck import expr
 from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
 from bankcheck.lint import cells, loops
 from bankcheck.lint.iterate import Loops
 from bankcheck.lint.leaving import join, merge
-from bankcheck.lint.memory import conjunction
+from bankcheck.lint.memory import Variable, conjunction
 from bankcheck.lint.state import Flow, Scopes
-from bankcheck.places import Place
+from bankcheck.places import Address, Place
 from bankcheck.syntax import Tree, field_of
+
+INTO = "stands behind a label inside another statement, which is not followed"
 
 
 class Switches(Loops):
@@ -32,30 +35,41 @@ class Switches(Loops):
             left.conditions.append((condition, f"the {what} is left early ({why})"))
 
     def _switch_statement(self, node: Tree) -> Flow:
+        with self.state.scope():
+            condition = field_of(node, "condition")
+            start = condition.child_by_field_name("initializer")
+            if start is not None:
+                self.statement(start)
+            return self._cases(node, self.condition(condition))
+
+    def _cases(self, node: Tree, value: Node) -> Flow:
+        """What follows each label, in one scope: what one case declares hides other names in those behind it, too."""
         state, frame = self.state, self.state.frame
-        value = self.condition(field_of(node, "condition"))
         cases = [c for c in field_of(node, "body").named_children if c.type == "case_statement"]
         holds = [self._case(value, case) for case in cases]
         others = [condition for condition in holds if condition is not None]
         none = conjunction(tuple(expr.unary("!", condition) for condition in others))
         before, after = state.snapshot(), state.snapshot()
         falls: tuple[Node, Scopes] | None = None
+        declared: dict[str, Variable] = {}
+        self._name(field_of(node, "body").named_children, declared)
         left = state.leaving(repeats=False, switch=True)
         gone: list[tuple[Node, str]] = []
         for case, condition in zip(cases, holds, strict=True):
             entered = none if condition is None else condition
-            frame.scopes = [dict(scope) for scope in before]
+            frame.scopes = [*(dict(scope) for scope in before), dict(declared)]
             if falls is not None:
                 merge(*falls, frame.scopes)
                 entered = expr.binary("||", falls[0], entered)
             label = case.child_by_field_name("value")
             statements = [child for child in case.named_children if child != label]
+            self._name(statements, declared)
             if isinstance(entered, Const) and not entered.value:
                 self.dead.extend((child.start_byte, child.end_byte) for child in statements)
                 falls = None
                 continue
             why = self.reader.file.source(case)[:40]
-            with state.under(entered, why), state.scope():
+            with state.under(entered, why):
                 flow = self.sequence(statements)
                 reached = state.active(left)
             falls = (reached, frame.scopes) if flow is Flow.ON else None
@@ -66,21 +80,50 @@ class Switches(Loops):
         if not any(condition is None for condition in holds):
             after = before
         elif falls is not None:
-            after = falls[1]
+            after = falls[1][: len(before)]
         elif left.breaks:
             after = [dict(scope) for scope in left.breaks[-1].scopes[: len(before)]]
         if falls is not None:
             merge(*falls, after)
         join(left.breaks, after)
         frame.scopes = after
+        if sum(1 for _ in _named(field_of(node, "body"), "case_statement")) > len(cases):
+            for changed in self._changed(node):
+                self._lose(changed, INTO)
         for reached, why in gone:
             state.restrict(expr.unary("!", reached), f"not ({why})")
         return Flow.ON
+
+    def _name(self, statements: list[Tree], declared: dict[str, Variable]) -> None:
+        """Take in the names that some statements of a switch declare: a jump to a case behind them gives no values."""
+        for statement in statements:
+            if statement.type != "declaration":
+                continue
+            if "__shared__" in self.reader.file.source(statement):
+                with self.state.scope():
+                    self.statement(statement)
+                    declared |= self.state.frame.scopes[-1]
+                continue
+            for declarator in statement.children_by_field_name("declarator"):
+                inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else None
+                name = self.reader.declared_name(inner or declarator)
+                ctype = self.type_of(statement, inner or declarator)
+                declared[name] = Variable(ctype, Unknown(f"'{name}' has no value yet"))
 
     def _case(self, value: Node, case: Tree) -> Node | None:
         """When a case is chosen; None for the default."""
         label = case.child_by_field_name("value")
         return None if label is None else expr.binary("==", value, self.reader.number(label))
+
+    def _case_statement(self, node: Tree) -> None:
+        """A label inside another statement of its switch: lanes may jump there."""
+        for use in _named(node, "identifier"):
+            held = self.state.local(self.reader.file.source(use))
+            if held is not None and isinstance(held.value, Place | Address):
+                span, name = self.reader.file.span(use), self.reader.file.source(use)
+                self.state.seen.add(use.start_byte)
+                self.state.note(held.value, span, name, "pointer", INTO)
+        self.state.maybe_barrier()
 
     # Labels
 
@@ -100,14 +143,15 @@ class Switches(Loops):
             state.maybe = tuple(why for why in state.maybe if why not in jumped)
             frame.jumps.clear()
             for changed in self._changed(function):
-                self._lose(changed)
+                self._lose(changed, "may have another value after a goto")
         return self.statement(node.named_children[-1])
 
-    def _lose(self, name: str) -> None:
+    def _lose(self, name: str, why: str) -> None:
+        """A variable is not followed any longer: its name and `why` say so."""
         state, held = self.state, self.state.local(name)
         if held is None or isinstance(held.value, Place | Unknown) or held.constant:
             return
-        why = f"'{name.rpartition(':')[2]}' may have another value after a goto"
+        why = f"'{name.rpartition(':')[2]}' {why}"
         if name.startswith(cells.CELL):
             state.assign(name, cells.lost(held.value, why))
             return
@@ -115,3 +159,13 @@ class Switches(Loops):
         ctype = number.ctype if number is not None else held.ctype
         unknown = state.unknown(why, (0, 0), ctype, uniform=False) if isinstance(ctype, CInt) else Unknown(why)
         state.assign(name, loops.with_number(held.value, unknown) if isinstance(unknown, Symbol) else unknown)
+
+
+def _named(node: Tree, kind: str) -> Iterator[Tree]:
+    """The nodes of a kind, those of inner switches left out."""
+    stack = [node]
+    while stack:
+        tree = stack.pop()
+        if tree.type == kind:
+            yield tree
+        stack.extend(child for child in reversed(tree.named_children) if child.type != "switch_statement")

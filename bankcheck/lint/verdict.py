@@ -30,6 +30,11 @@ class Case(NamedTuple):
     """The values of the launch's unknowns with this count, in words; empty if it does not depend on them."""
 
     @property
+    def costs(self) -> bool:
+        """Whether it takes more than it needs, or faults: what is reported, and no clean access."""
+        return self.excess > 0 or bool(self.fault) or (self.traffic is not None and (self.traffic.row_passes or 0) > 1)
+
+    @property
     def excess(self) -> int:
         """Wavefronts above the ideal; 0 where there is no number."""
         return (self.traffic.excess or 0) if self.traffic else 0

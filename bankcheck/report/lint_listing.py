@@ -65,7 +65,7 @@ def _of_finding(finding: Finding) -> Item:
         kind = "aside"
         reason = "in the baseline" if finding.suppressed is None else f"suppressed: {finding.suppressed}"
         details.append(("set aside", reason))
-    details.append(("known how", finding.basis))
+    details += [("known how", finding.basis)] if finding.basis else []
     details += [("fix", finding.hint)] if finding.hint else []
     details += [("assumes", text) for text in finding.assumptions]
     details += [("see", f"{label.place.path}:{label.place.line}: {label.text}") for label in finding.related]

@@ -37,7 +37,7 @@ T32 = "__shared__ float t[32][32];"
         ("__shared__ int s[64]; atomicMax(&s[3], n);", 1),
         ("__shared__ int s[64]; n = atomicMax(&s[3], n);", 32),
         ("__shared__ int s[64]; atomicExch(&s[3], n);", 32),
-        ("__shared__ int s[64]; atomicAdd(&s[((const int*)g)[0]], n);", 32),
+        ("__shared__ int s[64]; atomicAdd(&s[((const int*)g)[0]], n);", 1),
         ("__shared__ int s[64]; atomicCAS(&s[threadIdx.x], 0, 1);", 2),
         ("__shared__ double s[64]; s[threadIdx.x] = 0;", 2),
         ("__shared__ char s[64]; s[threadIdx.x] = 0;", 1),

@@ -71,3 +71,27 @@ def test_what_a_lambda_changes_in_a_loop_is_followed() -> None:
 def test_a_lambda_out_of_sight_is_listed(body: str) -> None:
     rows = found(body)
     assert rows and all(wavefronts is None for _, wavefronts in rows)
+
+
+@pytest.mark.parametrize(
+    ("body", "factors"),
+    [
+        ("auto f = [p]() mutable { s[p * t] = 0; p *= 2; }; f(); f();", [1, 2]),
+        ("auto f = [=]() mutable { s[p * t] = 0; p *= 2; }; f(); auto g = f; g(); f(); f();", [1, 2, 4]),
+        ("auto f = [q = p]() mutable { q *= 2; return q; }; s[t * f()] = 0; s[t * f()] = 0;", [2, 4]),
+        ("auto f = [p]() mutable { p *= 2; return p; }; for (int i = 0; i < 4; i++) s[t * f()] = 0;", [2, 4, 8, 16]),
+        ("auto f = [p]() mutable { p *= 2; return p; }; if (n) f(); s[t * f()] = 0;", [4, 2]),
+        ("auto f = [p]() mutable { p *= 2; return p; }; f(); s[t * p] = 0;", [1]),
+        ("float* r = s; auto f = [r, t]() mutable { r[t * 3] = 0; r += t; }; f(); f();", [1, 4]),
+        ("auto f = [=](int k) mutable { s[t * p * k] = 0; }; f(1); p = 8; f(2);", [1, 2]),
+        ("for (int i = 0; i < 3; i++) { auto f = [p]() mutable { p *= 2; return p; }; s[t * f()] = 0; }", [2]),
+    ],
+)
+def test_a_mutable_lambda_keeps_what_it_has_captured(body: str, factors: list[int]) -> None:
+    expected = [oracle.store([4 * factor * lane for lane in range(32)], 4) for factor in factors]
+    assert list(dict.fromkeys(w for _, w in found("int p = 1, t = threadIdx.x; " + body))) == expected
+
+
+def test_a_lambda_behind_a_pointer_is_not_followed() -> None:
+    body = "int p = 1; auto f = [p]() mutable { s[p * threadIdx.x] = 0; p *= 2; }; auto* g = &f; (*g)(); f();"
+    assert {wavefronts for _, wavefronts in found(body)} == {None}
