@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,16 @@ settings.load_profile("same" if os.environ.get("CI") else "random")
 
 GOLDENS = Path(__file__).parent / "goldens"
 ROOT = Path(__file__).parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """No test sees what earlier runs have left in the user's cache."""
+    os.environ["BANKCHECK_CACHE"] = tempfile.mkdtemp(prefix="bankcheck-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The cache of the tests goes with them."""
+    shutil.rmtree(os.environ.pop("BANKCHECK_CACHE"), ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -62,13 +62,14 @@ FORMATS = ("text", "json", "github", "sarif")
 @click.option("--jobs", "-j", type=click.IntRange(0), default=1, help="Processes; 0: one for each core.")
 @HTML
 @picture_options
+@click.option("--no-cache", is_flag=True, help="Check unchanged files again.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 def command(
     paths: tuple[str, ...], output: str, everything: bool, select: tuple[str, ...], ignore: tuple[str, ...],
     min_excess: int | None, block: tuple[int, ...] | None, define: tuple[str, ...],
     include: tuple[str, ...], arch: str | None,
     config_file: str | None, baseline: str | None, baseline_to_write: str | None, stdin_filename: str, jobs: int,
-    exit_zero: bool, compiled: bool, html: Path | None, svg: Path | None, png: Path | None,
+    no_cache: bool, exit_zero: bool, compiled: bool, html: Path | None, svg: Path | None, png: Path | None,
 ) -> int:  # fmt: skip
     """Find bank conflicts in CUDA sources.
 
@@ -82,7 +83,7 @@ def command(
         config = _with_compiler(config, ("BC901",) if not select and not ignore else ())
     known = read_baseline(baseline) if baseline is not None else frozenset()
     inputs = _inputs(paths or (".",), stdin_filename, config)
-    results = list(mark_known(check_all(inputs, config, jobs or os.cpu_count() or 1), known))
+    results = list(mark_known(check_all(inputs, config, jobs or os.cpu_count() or 1, use_cache=not no_cache), known))
     if baseline_to_write is not None:
         _save(baseline_to_write, results)
     else:

@@ -68,12 +68,12 @@ def shown(path: Path, config: Config) -> str:
     return path.as_posix()
 
 
-def check_all(inputs: Sequence[Input], config: Config, jobs: int) -> Iterator[FileResult]:
-    """The results, file by file in the order given."""
+def check_all(inputs: Sequence[Input], config: Config, jobs: int, *, use_cache: bool = False) -> Iterator[FileResult]:
+    """The results, file by file in the order given; with `use_cache` those of the last run where nothing changed."""
     launches: list[KnownLaunch] = []
     if len(inputs) > 1:
         launches = [launch for item in _launchers(inputs, config) for launch in _launches_in(item, config)]
-    one = partial(check_one, config=config, launches=tuple(launches))
+    one = partial(check_one, config=config, launches=tuple(launches), use_cache=use_cache)
     if jobs > 1 and len(inputs) > 1:
         from concurrent.futures import ProcessPoolExecutor  # takes longer to load than a file to check
 
@@ -101,7 +101,7 @@ def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
     return [inputs[number] for number, names in launched if any(defined[n] - {number} for n in names & defined.keys())]
 
 
-def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...]) -> FileResult:
+def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...], *, use_cache: bool = False) -> FileResult:
     """One file. What goes wrong with it is part of the result."""
     path = item.path if item.text is not None else shown(Path(item.path), config)
     try:
@@ -113,10 +113,18 @@ def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...]) ->
             and not may_use_shared(text, config.defines, include)
         ):
             return FileResult(path)
-        from bankcheck.lint.check import check_file  # takes longer to load than most files to look at
-
         others = tuple(launch for launch in launches if not launch.origin.startswith(f"{path}:"))
-        return check_file(text, path, config, others, include)
+
+        def check(include: Include | None) -> FileResult:
+            from bankcheck.lint.check import check_file  # takes longer to load than most files to look at
+
+            return check_file(text, path, config, others, include)
+
+        if not use_cache or config.machine_code is not None:
+            return check(include)
+        from bankcheck.lint.remember import remembered
+
+        return remembered(path, text, (config, others), include, check)
     except BankcheckError as problem:
         return FileResult(path, failure=problem.message)
     except (OSError, UnicodeError) as problem:
