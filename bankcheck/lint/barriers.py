@@ -17,7 +17,6 @@ from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
 from bankcheck.lint.lanes import Numbering
 from bankcheck.lint.memory import LANES, Barrier, Site, conjunction
-from bankcheck.lint.merge import same
 from bankcheck.lint.passing import is_fence, values_that_miss
 from bankcheck.lint.verdict import Verdict
 
@@ -90,11 +89,11 @@ def check_missing_barriers(facts: Facts) -> Iterator[Finding]:
     for execution in facts.executions:
         reported: set[object] = set()
         touched = touched_in[execution.launch.block]
-        pairs = islice(chain(_pairs(execution), _pairs_around(execution)), MAX_PAIRS)
+        pairs = islice(chain(_pairs(execution, number), _pairs_around(execution)), MAX_PAIRS)
         for pair in pairs:
             if pair.key in reported:
                 continue
-            threads = _meet(pair, touched)
+            threads = _meet(pair, touched, number)
             if threads is not None:
                 reported.add(pair.key)
                 yield _race(facts, execution, pair, threads)
@@ -119,7 +118,7 @@ class _Pair(NamedTuple):
         return self.first.site.span, self.second.site.span
 
 
-def _pairs(execution: Execution) -> Iterator[_Pair]:
+def _pairs(execution: Execution, number: Numbering) -> Iterator[_Pair]:
     """A write and a read of one array, in either order, with no barrier between that is always met."""
     barriers, by_array = execution.run.barriers, dict[object, list[Verdict]]()
     for verdict in sorted(_known(execution), key=lambda verdict: verdict.site.order):
@@ -131,23 +130,24 @@ def _pairs(execution: Execution) -> Iterator[_Pair]:
             others = reads if first.site.op.startswith(_WRITES) else writes
             key = (first.site.epoch, *map(id, first.site.guard))
             if key not in ends:
-                ends[key] = _next_fence(barriers, first.site)
+                ends[key] = _next_fence(number, barriers, first.site)
             behind = bisect_right(others, first.site.order, key=lambda verdict: verdict.site.order)
             for second in islice(others, behind, None):
                 if second.site.epoch > ends[key]:
                     break
-                if _opposed(first.site, second.site) and not same(first.site.offset, second.site.offset):
+                alike = number(first.site.offset) == number(second.site.offset)
+                if not alike and _opposed(first.site, second.site):
                     between = barriers[first.site.epoch : second.site.epoch]
                     missed = tuple(barrier for barrier in between if barrier.whole_block)
-                    values = values_that_miss(missed, first.site, second.site) if missed else {}
+                    values = values_that_miss(number, missed, first.site, second.site) if missed else {}
                     if values is not None:
                         yield _Pair(first, second, len(between) > len(missed), "", missed, values)
 
 
-def _next_fence(barriers: list[Barrier], site: Site) -> int:
+def _next_fence(number: Numbering, barriers: list[Barrier], site: Site) -> int:
     """The number of the first barrier of the block after a site that whoever comes past the site comes to."""
     later = range(site.epoch, len(barriers))
-    return next((n for n in later if barriers[n].whole_block and is_fence(barriers[n], site)), len(barriers))
+    return next((n for n in later if barriers[n].whole_block and is_fence(number, barriers[n], site)), len(barriers))
 
 
 def _pairs_around(execution: Execution) -> Iterator[_Pair]:
@@ -176,10 +176,10 @@ def _known(execution: Execution) -> list[Verdict]:
     return [verdict for verdict in execution.verdicts if not verdict.reason and not verdict.site.maybe]
 
 
-def _meet(pair: _Pair, touched: _Touched) -> tuple[int, int] | None:
+def _meet(pair: _Pair, touched: _Touched, number: Numbering) -> tuple[int, int] | None:
     """(thread of the first access, of the second) of one byte, two different ones; None if that is not known."""
     first, second = pair.first.site, pair.second.site
-    guards = (first.guard, second.guard) if pair.missed else _own_guards(pair)
+    guards = (first.guard, second.guard) if pair.missed else _own_guards(pair, number)
     if guards is None:
         return None
     earlier, later = (
@@ -198,14 +198,15 @@ def _meet(pair: _Pair, touched: _Touched) -> tuple[int, int] | None:
     return None
 
 
-def _own_guards(pair: _Pair) -> tuple[tuple[Node, ...], tuple[Node, ...]] | None:
+def _own_guards(pair: _Pair, number: Numbering) -> tuple[tuple[Node, ...], tuple[Node, ...]] | None:
     """The conditions of the two accesses without those that hold for all threads, and for both accesses alike.
 
     A condition on the iteration, such as `k < n`, holds in two iterations if `n` is chosen so; None if another
     condition has a say in that.
     """
     first, second = pair.first.site.guard, pair.second.site.guard
-    shared = [term for term in first if _is_uniform(term) and any(same(term, other) for other in second)]
+    others = {number(term) for term in second}
+    shared = [term for term in first if _is_uniform(term) and number(term) in others]
     counted = [term for term in shared if pair.loop and pair.loop in expr.symbols_of(term)]
     bounds = [term for term in counted if _is_bound(term, pair.loop)]
     shared = [term for term in shared if not any(term is other for other in counted)]
@@ -213,8 +214,10 @@ def _own_guards(pair: _Pair) -> tuple[tuple[Node, ...], tuple[Node, ...]] | None
     if not chosen.isdisjoint(expr.symbols_of(*shared)) or len(bounds) > 1:
         return None
 
+    left_out = {number(term) for term in (*shared, *bounds)}
+
     def own(guard: tuple[Node, ...]) -> tuple[Node, ...]:
-        return tuple(term for term in guard if not any(same(term, other) for other in (*shared, *bounds)))
+        return tuple(term for term in guard if number(term) not in left_out)
 
     return own(first), own(second)
 

@@ -181,6 +181,8 @@ class Numbering:
 
     def __call__(self, tree: Node) -> int:
         """The number of a tree."""
+        if id(tree) in self._numbered:
+            return self._numbered[id(tree)][1]
         for node in post_order(tree, known=self._numbered):
             about: Hashable = node
             if isinstance(node, Op):  # its arguments by their numbers: comparing trees would walk them again

@@ -8,33 +8,36 @@ from math import prod
 
 from bankcheck import expr
 from bankcheck.expr import Const, Evaluator, Node, post_order
+from bankcheck.lint.lanes import Numbering
 from bankcheck.lint.memory import LANES, UNIFORM, Barrier, Site, conjunction
-from bankcheck.lint.merge import same
 
 MAX_CHOICES = 1_000
 """Values of the launch that are tried."""
 
 
-def is_fence(barrier: Barrier, *sites: Site) -> bool:
+def is_fence(number: Numbering, barrier: Barrier, *sites: Site) -> bool:
     """Whether threads that make some accesses come to a barrier for certain, or for all that is known."""
-    open_terms = _open_terms(barrier, sites)
+    open_terms = _open_terms(number, barrier, sites)
     loops = {
         name for name, known in barrier.ranges.items() if any(site.ranges.get(name) is not known for site in sites)
     }
     return bool(barrier.maybe) or not open_terms or not all(_can_choose(term, loops) for term in open_terms)
 
 
-def values_that_miss(barriers: Sequence[Barrier], first: Site, second: Site) -> Mapping[str, int] | None:
+def values_that_miss(
+    number: Numbering, barriers: Sequence[Barrier], first: Site, second: Site
+) -> Mapping[str, int] | None:
     """Values of the launch and of loop variables for which both accesses happen and none of the barriers is met.
 
     None if there are none, or none that are plain to see.
     """
-    if any(is_fence(barrier, first, second) for barrier in barriers):
+    if any(is_fence(number, barrier, first, second) for barrier in barriers):
         return None
     terms = [term for term in (*first.guard, *second.guard) if LANES.isdisjoint(expr.symbols_of(term))]
     if not all(_can_choose(term, set()) for term in terms):
         return None
-    wanted = [*terms, *(expr.unary("!", conjunction(_open_terms(barrier, (first, second)))) for barrier in barriers)]
+    missed = [conjunction(_open_terms(number, barrier, (first, second))) for barrier in barriers]
+    wanted = [*terms, *(expr.unary("!", condition) for condition in missed)]
     names = dict.fromkeys(expr.symbols_of(*wanted))
     choices = [list(_choices(name, wanted, (first, second))) for name in names]
     if prod(map(len, choices)) > MAX_CHOICES:
@@ -47,10 +50,10 @@ def values_that_miss(barriers: Sequence[Barrier], first: Site, second: Site) -> 
     return None
 
 
-def _open_terms(barrier: Barrier, sites: Sequence[Site]) -> tuple[Node, ...]:
+def _open_terms(number: Numbering, barrier: Barrier, sites: Sequence[Site]) -> tuple[Node, ...]:
     """The conditions of a barrier that those of the accesses do not contain."""
-    given = [term for site in sites for term in site.guard]
-    return tuple(term for term in barrier.guard if not any(same(term, other) for other in given))
+    given = {number(term) for site in sites for term in site.guard}
+    return tuple(term for term in barrier.guard if number(term) not in given)
 
 
 def _can_choose(term: Node, loops: set[str]) -> bool:

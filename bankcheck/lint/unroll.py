@@ -8,7 +8,7 @@ from bankcheck import expr
 from bankcheck.expr import CInt, Const, Evaluator, Node, Symbol, Unknown
 from bankcheck.lint import cells, leaving, loops
 from bankcheck.lint.changes import Changes
-from bankcheck.lint.memory import conjunction, marks
+from bankcheck.lint.memory import LANES, conjunction, marks
 from bankcheck.lint.state import Flow, Leaving, Scopes
 from bankcheck.places import Address, Place
 from bankcheck.syntax import Tree
@@ -73,6 +73,8 @@ class Unrolling(Changes):
             state.guard, state.maybe = inner
             told = [way for way in left.gone if leaving.is_known(way.all, set())]
             if state.frame.jumps != jumps or any(marks(way.all)[0] for way in left.gone if way not in told):
+                break
+            if condition is None and any(self._is_the_launchs(way.all) for way in left.gone):
                 break
             returns += [way.all for way in told if way.returns]
             if state.objects > objects and flow is not Flow.RETURN:
@@ -150,6 +152,10 @@ class Unrolling(Changes):
         if node.type == "identifier":
             return [self.reader.file.source(node)]
         return [name for child in node.named_children for name in self._names(child)]
+
+    def _is_the_launchs(self, condition: Node) -> bool:
+        """Whether only the launch knows how often an endless loop runs: all threads leave it together, at some time."""
+        return not isinstance(condition, Const) and LANES.isdisjoint(expr.symbols_of(condition))
 
     def _decided(self, condition: Node) -> bool | Node | None:
         """Whether the loop goes on: known, or lane by lane; None if it is not known."""
