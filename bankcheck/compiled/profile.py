@@ -9,7 +9,6 @@ from bankcheck.compiled import disassembly, flow, names, sass
 from bankcheck.compiled.access import Access, access_of
 from bankcheck.compiled.blocks import count_blocks
 from bankcheck.compiled.bounds import check_reach
-from bankcheck.compiled.crosslane import make_geometry
 from bankcheck.compiled.cubin import Cubin, KernelFacts
 from bankcheck.compiled.execute import new_machine
 from bankcheck.compiled.launch import (
@@ -24,6 +23,7 @@ from bankcheck.compiled.launch import (
 from bankcheck.compiled.results import ASSUMED, COMPUTED, UNKNOWN, InstructionProfile, KernelProfile
 from bankcheck.compiled.sass import Function, Instruction
 from bankcheck.compiled.source import SourceFacts
+from bankcheck.compiled.special_opcodes import make_geometry
 from bankcheck.compiled.tally import Row, Tally
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import arch_note

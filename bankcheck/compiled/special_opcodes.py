@@ -1,4 +1,4 @@
-"""Instructions that look at the launch or at registers as such: special registers, constant loads, predicates."""
+"""Opcodes that look at the launch or at registers as such: special registers, constant loads, predicates."""
 
 from __future__ import annotations
 
