@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from bankcheck.compiled.constants import HostConstants
+from bankcheck.compiled.host_numbers import HostConstants
 from bankcheck.compiled.names import split_commas
 
 _KERNEL = re.compile(r"__global__\b")
