@@ -15,10 +15,10 @@ import click
 from bankcheck import __version__
 from bankcheck.commands.common import HTML, picture_options, write_pictures
 from bankcheck.compiled import report
+from bankcheck.compiled.checks import parse_check
 from bankcheck.compiled.files import profile_file
 from bankcheck.compiled.inputs import SOURCE_SUFFIXES, Build
 from bankcheck.compiled.launch import Options
-from bankcheck.compiled.limits import parse_check
 from bankcheck.compiled.results import KernelProfile
 from bankcheck.errors import BankcheckError
 
