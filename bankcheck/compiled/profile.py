@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bankcheck.compiled import disassembly, flow, names, sass
-from bankcheck.compiled.access import Access, access_of
 from bankcheck.compiled.blocks import count_blocks
 from bankcheck.compiled.bounds import check_reach
 from bankcheck.compiled.cubin import Cubin, KernelFacts
@@ -20,6 +19,7 @@ from bankcheck.compiled.launch import (
     build_launch,
     check_shared,
 )
+from bankcheck.compiled.memory_opcodes import Access, access_of
 from bankcheck.compiled.results import ASSUMED, COMPUTED, UNKNOWN, InstructionProfile, KernelProfile
 from bankcheck.compiled.sass import Function, Instruction
 from bankcheck.compiled.source import SourceFacts
