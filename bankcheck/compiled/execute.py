@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bankcheck.compiled import sass
-from bankcheck.compiled.barriers import Barriers, leave_skipped, record_control, release_stuck
 from bankcheck.compiled.control import CONTROL, exit_lanes
+from bankcheck.compiled.convergence import Barriers, leave_skipped, record_control, release_stuck
 from bankcheck.compiled.fastforward import Entry, FastForward
 from bankcheck.compiled.flow import Flow, branch_target
 from bankcheck.compiled.memory import Memory
