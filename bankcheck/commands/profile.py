@@ -14,13 +14,13 @@ import click
 
 from bankcheck import __version__
 from bankcheck.commands.common import HTML, picture_options, write_pictures
-from bankcheck.compiled import report
 from bankcheck.compiled.checks import parse_check
 from bankcheck.compiled.files import profile_file
 from bankcheck.compiled.inputs import SOURCE_SUFFIXES, Build
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.results import KernelProfile
 from bankcheck.errors import BankcheckError
+from bankcheck.report import profile_text
 
 if TYPE_CHECKING:
     from bankcheck.report.listing import Code
@@ -102,7 +102,7 @@ def _write_html(path: Path, file: str, profiles: list[KernelProfile]) -> None:
     from bankcheck.page.code import code_view
     from bankcheck.page.shell import page, write_page
 
-    text = report.text(profiles, _sources(profiles, file), sass=False, color=False, width=160)
+    text = profile_text.text(profiles, _sources(profiles, file), sass=False, color=False, width=160)
     code = _code(file, profiles)
     write_page(path, page(code.title, [code_view(code, text)]))
 
@@ -121,7 +121,7 @@ def _code(file: str, profiles: list[KernelProfile]) -> Code:
 
 def _shown(profiles: list[KernelProfile], file: str, form: str, sass: bool) -> str:
     if form == "json":
-        return report.document(profiles)
+        return profile_text.document(profiles)
     if form in ("github", "sarif"):
         from bankcheck.compiled import findings
 
@@ -129,7 +129,7 @@ def _shown(profiles: list[KernelProfile], file: str, form: str, sass: bool) -> s
         return findings.github(profiles, root) if form == "github" else findings.sarif(profiles, __version__, root)
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 160
-    return report.text(profiles, _sources(profiles, file), sass=sass, color=color, width=width)
+    return profile_text.text(profiles, _sources(profiles, file), sass=sass, color=color, width=width)
 
 
 def _sources(profiles: list[KernelProfile], built: str) -> dict[str, list[str]]:

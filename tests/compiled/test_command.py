@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bankcheck.compiled import report
 from bankcheck.compiled.compilers import find_library
 from bankcheck.compiled.containers import decompress_lz4, device_images
 from bankcheck.compiled.cubin import read_cubin
@@ -20,6 +19,7 @@ from bankcheck.compiled.names import choose_kernels, normal_name, split_signatur
 from bankcheck.compiled.source import blank_host_code, read_source
 from bankcheck.compiled.toolchain import disassemble, find_tool
 from bankcheck.errors import BankcheckError
+from bankcheck.report import profile_text
 from compiled.support import DATA, Built, need_tools, run_command, run_process
 
 XOR = DATA / "kernels" / "xor-transpose.cu"
@@ -451,11 +451,11 @@ def test_cp_async_is_counted_on_every_architecture(arch: str, tmp_path: Path) ->
 def test_a_narrow_terminal_gets_two_lines_a_row(two: Path) -> None:
     profiles = profile_file(str(two), Build(kernel="a"), Options("32", "1", ("n=4",)))
     source = two.read_text().splitlines()
-    row = report.text(profiles, {str(two): source}, sass=False, color=False, width=60).splitlines()
+    row = profile_text.text(profiles, {str(two): source}, sass=False, color=False, width=60).splitlines()
     place = next(at for at, line in enumerate(row) if line.startswith("  two.cu:2  __global__ void a(float* p"))
     assert len(row[place]) == 60 and row[place].endswith("...")
     assert row[place + 1].split()[:4] == ["3", "5", "2", "3"] and len(row[place + 1]) <= 60
-    wide = report.text(profiles, {str(two): source}, sass=False, color=False, width=120)
+    wide = profile_text.text(profiles, {str(two): source}, sass=False, color=False, width=120)
     assert any("two.cu:2" in line and "4-way" in line and "__global__" in line for line in wide.splitlines())
 
 
