@@ -2,7 +2,7 @@
 
 `count_access` is the judge: it makes the byte addresses of every distinct request and counts them with `banks`. The
 search uses a `Tally`, which gives the same totals from fewer requests (those that count alike are counted once, see
-`sample`) and stops as soon as a limit is passed; every layout that is reported is counted by the judge.
+`prepared`) and stops as soon as a limit is passed; every layout that is reported is counted by the judge.
 """
 
 from __future__ import annotations
@@ -13,8 +13,16 @@ from dataclasses import dataclass
 from bankcheck.banks import count_wavefronts
 from bankcheck.hardware import BANKS, ROW_BYTES, ROW_QUEUES, WORD_BYTES
 from bankcheck.solve.layouts import Layout, swizzled
+from bankcheck.solve.prepared import (
+    Forms,
+    PreparedRequest,
+    Symmetry,
+    addresses_of,
+    least_of,
+    served_groups,
+    symmetry_of,
+)
 from bankcheck.solve.problem import Place, Problem, Tile, TileAccess
-from bankcheck.solve.sample import Forms, Sample, Symmetry, addresses_of, least_of, served_groups, symmetry_of
 
 Cost = tuple[int, int]
 """(excess wavefronts, cp.async.cg row passes), over all accesses, warps and values."""
@@ -57,13 +65,13 @@ class Tally:
     def __init__(self, problem: Problem) -> None:
         self._tile = problem.tile
         forms: Forms = {}
-        self._samples = [
-            (weight, Sample(number, access, request, problem.tile, forms))
+        self._prepared = [
+            (weight, PreparedRequest(number, access, request, problem.tile, forms))
             for number, access in enumerate(problem.accesses)
             for request, weight in zip(access.requests, access.weights, strict=True)
         ]
         self._whole_words = all(access.width_bytes % WORD_BYTES == 0 for access in problem.accesses)
-        self._classes: dict[Symmetry, list[tuple[Sample, int]]] = {}
+        self._classes: dict[Symmetry, list[tuple[PreparedRequest, int]]] = {}
         self._pad = -1
         self._padded: dict[int, list[int]] = {}
         self.counted = 0
@@ -80,10 +88,10 @@ class Tally:
             classes = self._classes[symmetry] = self._merged(symmetry)
         excess = passes = 0
         guilty: list[int] = []
-        for position, (sample, weight) in enumerate(classes):
-            above = self._wavefronts(layout, sample, symmetry.linear) - sample.least
-            if sample.access.rule.row_writes:
-                passes += weight * sample.row_passes(layout)
+        for position, (prepared, weight) in enumerate(classes):
+            above = self._wavefronts(layout, prepared, symmetry.linear) - prepared.least
+            if prepared.access.rule.row_writes:
+                passes += weight * prepared.row_passes(layout)
             if above > 0:
                 excess += weight * above
                 guilty.append(position)
@@ -95,28 +103,28 @@ class Tally:
                 return None
         return excess, passes
 
-    def _merged(self, symmetry: Symmetry) -> list[tuple[Sample, int]]:
+    def _merged(self, symmetry: Symmetry) -> list[tuple[PreparedRequest, int]]:
         """One request for all that count alike under the symmetry, with their number."""
-        found: dict[tuple[int, ...], tuple[Sample, int]] = {}
-        for weight, sample in self._samples:
-            key = symmetry.key(sample)
-            first, before = found.get(key, (sample, 0))
+        found: dict[tuple[int, ...], tuple[PreparedRequest, int]] = {}
+        for weight, prepared in self._prepared:
+            key = symmetry.key(prepared)
+            first, before = found.get(key, (prepared, 0))
             found[key] = first, before + weight
         return list(found.values())
 
-    def _wavefronts(self, layout: Layout, sample: Sample, linear: bool) -> int:
-        ranks = sample.linear(layout.pitch(self._tile)) if linear else None
+    def _wavefronts(self, layout: Layout, prepared: PreparedRequest, linear: bool) -> int:
+        ranks = prepared.linear(layout.pitch(self._tile)) if linear else None
         if ranks is not None:
             return ranks.wavefronts(layout.swizzle)
         self.counted += 1
         if layout.swizzle is None:
-            return sample.wavefronts(layout.offsets(self._tile, sample.places))
+            return prepared.wavefronts(layout.offsets(self._tile, prepared.places))
         if layout.pad != self._pad:  # what is swizzled is kept as long as layouts differ in the swizzle only
             self._pad, self._padded = layout.pad, {}
-        plain = self._padded.get(id(sample))
+        plain = self._padded.get(id(prepared))
         if plain is None:
-            plain = self._padded[id(sample)] = Layout(layout.pad).offsets(self._tile, sample.places)
-        return sample.wavefronts(swizzled(layout.swizzle, plain))
+            plain = self._padded[id(prepared)] = Layout(layout.pad).offsets(self._tile, prepared.places)
+        return prepared.wavefronts(swizzled(layout.swizzle, plain))
 
 
 def floor_of(access: TileAccess, tile: Tile, run_bytes: int = 0) -> Cost:
