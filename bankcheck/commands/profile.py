@@ -123,10 +123,10 @@ def _shown(profiles: list[KernelProfile], file: str, form: str, sass: bool) -> s
     if form == "json":
         return profile_text.document(profiles)
     if form in ("github", "sarif"):
-        from bankcheck.compiled import findings
+        from bankcheck.report import profile_findings
 
         root = Path.cwd()
-        return findings.github(profiles, root) if form == "github" else findings.sarif(profiles, __version__, root)
+        return profile_findings.github(profiles, root) if form == "github" else profile_findings.sarif(profiles, __version__, root)
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 160
     return profile_text.text(profiles, _sources(profiles, file), sass=sass, color=color, width=width)

@@ -1,4 +1,4 @@
-"""Control flow of a fragment: branches, returns, exits; `barriers` has where parted lanes of a warp meet again.
+"""Control flow of a fragment: branches, returns, exits; `convergence` has where parted lanes of a warp meet again.
 
 Each handler in `CONTROL` returns False when the fragment does not go on by itself.
 """
