@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bankcheck import __version__
 from bankcheck.commands.common import HTML, picture_options, write_pictures
 from bankcheck.compiled.checks import parse_check
 from bankcheck.compiled.files import profile_file
@@ -123,10 +122,9 @@ def _shown(profiles: list[KernelProfile], file: str, form: str, sass: bool) -> s
     if form == "json":
         return profile_text.document(profiles)
     if form in ("github", "sarif"):
-        from bankcheck.report import profile_findings
+        from bankcheck.report.profile_findings import github, sarif
 
-        root = Path.cwd()
-        return profile_findings.github(profiles, root) if form == "github" else profile_findings.sarif(profiles, __version__, root)
+        return (github if form == "github" else sarif)(profiles, Path.cwd())
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 160
     return profile_text.text(profiles, _sources(profiles, file), sass=sass, color=color, width=width)
