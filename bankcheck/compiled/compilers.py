@@ -1,4 +1,4 @@
-"""CUDA source or PTX to a cubin: NVRTC and nvJitLink by ctypes, nvcc and ptxas as programs."""
+"""CUDA source to a cubin: NVRTC by ctypes, nvcc as a program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,16 @@ from bankcheck.compiled import shims
 from bankcheck.compiled.cubin import read_cubin
 from bankcheck.compiled.names import choose_kernels
 from bankcheck.compiled.source import SourceFacts, blank, blank_host_code, top_level_items, without_comments
-from bankcheck.compiled.toolchain import cached, content_key, find_tool, run_tool, store, tool_version, wheel_folders
+from bankcheck.compiled.toolchain import (
+    cached,
+    content_key,
+    find_library,
+    find_tool,
+    run_tool,
+    store,
+    tool_version,
+    wheel_folders,
+)
 from bankcheck.errors import BankcheckError
 
 NVRTC = "nvrtc"
@@ -164,17 +173,6 @@ def _by_nvcc(
         return Path(output).read_bytes()
 
 
-def find_library(name: str) -> Path | None:
-    """lib<name>.so of the wheels or the toolkit, newest first."""
-    places = [folder / "lib" for folder in wheel_folders()]
-    places += [Path("/usr/local/cuda/lib64")]
-    for place in places:
-        for file in sorted(place.glob(f"lib{name}.so*"), reverse=True):
-            if "builtins" not in file.name:
-                return file
-    return None
-
-
 def include_folders() -> list[str]:
     """Header folders of the wheels and the toolkit (CUDA runtime, cccl)."""
     roots = [folder / "include" for folder in wheel_folders()] + [Path("/usr/local/cuda/include")]
@@ -280,67 +278,3 @@ def _without_offender(text: str, log: str, name: str) -> str | None:
                 item = text[low:high]
                 return None if "__global__" in item or not item.strip() else blank(text, low, high)
     return None
-
-
-def assemble(ptx: bytes, arch: str, use_cache: bool) -> bytes:
-    """PTX to a cubin, by ptxas if there is one, else by nvJitLink. `arch` defaults to the PTX's own target."""
-    target = re.search(rb"^\s*\.target\s+(sm_\d+[af]?)", ptx, re.M)
-    chosen = arch or (target[1].decode() if target else "")
-    if not re.fullmatch(r"sm_\d{2,3}[af]?", chosen):
-        raise BankcheckError("the PTX names no target architecture: give --arch sm_90")
-    tool = find_tool("ptxas")
-    library = None if tool else find_library("nvJitLink")
-    if tool is None and library is None:
-        raise BankcheckError("neither ptxas nor nvJitLink was found to assemble PTX: pip install 'bankcheck[compile]'")
-    key = content_key("ptx-1", ptx, chosen, tool_version(tool or str(library)))
-    if use_cache and (known := cached(key)):
-        return known
-    cubin = _by_ptxas(tool, ptx, chosen) if tool else _by_jitlink(str(library), ptx, chosen)
-    if use_cache:
-        store(key, cubin)
-    return cubin
-
-
-def _by_ptxas(tool: str, ptx: bytes, arch: str) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="bankcheck-") as folder:
-        source, output = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
-        source.write_bytes(ptx)
-        run_tool([tool, "-arch", arch, "-lineinfo", "-o", str(output), str(source)], "ptxas")
-        return output.read_bytes()
-
-
-def _by_jitlink(library: str, ptx: bytes, arch: str) -> bytes:
-    """nvJitLink: create, add the PTX, link, read the cubin."""
-    try:
-        link = ctypes.CDLL(library)
-    except OSError as problem:
-        raise BankcheckError(f"nvJitLink could not be loaded: {problem}") from None
-
-    def call(name: str, *arguments: object) -> int:
-        for suffix in ("", "_13_3", "_13_0", "_12_9", "_12_0"):
-            function = getattr(link, f"__nvJitLink{name}{suffix}", None) or getattr(
-                link, f"nvJitLink{name}{suffix}", None
-            )
-            if function is not None:
-                return int(function(*arguments))
-        raise BankcheckError(f"this nvJitLink has no nvJitLink{name}")
-
-    handle = ctypes.c_void_p()
-    flags = (ctypes.c_char_p * 2)(f"-arch={arch}".encode(), b"-lineinfo")
-    call("Create", ctypes.byref(handle), 2, flags)
-    try:
-        kind_ptx = 2
-        text = ptx + b"\0"
-        failed = call("AddData", handle, kind_ptx, text, len(text), b"kernel.ptx") or call("Complete", handle)
-        size = ctypes.c_size_t()
-        if failed:
-            call("GetErrorLogSize", handle, ctypes.byref(size))
-            log = ctypes.create_string_buffer(max(1, size.value))
-            call("GetErrorLog", handle, log)
-            raise BankcheckError(f"nvJitLink cannot assemble the PTX: {log.value.decode(errors='replace')[:300]}")
-        call("GetLinkedCubinSize", handle, ctypes.byref(size))
-        buffer = ctypes.create_string_buffer(size.value)
-        call("GetLinkedCubin", handle, buffer)
-        return buffer.raw
-    finally:
-        call("Destroy", ctypes.byref(handle))

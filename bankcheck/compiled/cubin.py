@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 from bankcheck.errors import BankcheckError
 
-_EM_CUDA = 190
+_EM_CUDA, _ET_REL = 190, 1
 _SIZED_FORMAT = 0x04
 _PARAM_CBANK, _KPARAM_INFO, _MAX_THREADS, _REQNTID, _CLUSTER = 0x0A, 0x17, 0x05, 0x10, 0x3D
-_SHT_NOBITS, _SHT_RELA, _SHT_SYMTAB = 8, 4, 2
+_WITHOUT_BYTES = frozenset((8, 0x7000_0007, 0x7000_0009, 0x7000_000A))
+"""Section types that only have a size: NOBITS, and before linking global, local and shared memory."""
 _MAX_SECTIONS = 100_000
 _ENTRY = 0x10
 """The symbol flag of a kernel."""
@@ -71,6 +72,11 @@ class _Section:
 def is_cubin(data: bytes) -> bool:
     """True for an ELF file made for a CUDA device."""
     return data[:4] == b"\x7fELF" and len(data) >= 64 and struct.unpack_from("<H", data, 18)[0] == _EM_CUDA
+
+
+def is_relocatable(data: bytes) -> bool:
+    """True for a cubin that is still to be linked (`nvcc -rdc=true`): its addresses are not filled in."""
+    return bool(struct.unpack_from("<H", data, 16)[0] == _ET_REL)
 
 
 def read_cubin(data: bytes) -> Cubin:
@@ -129,7 +135,7 @@ def _sections(data: bytes) -> list[_Section]:
 
     def content(index: int) -> bytes:
         _, kind, _, _, offset, size, *_ = raw[index]
-        if kind == _SHT_NOBITS:
+        if kind in _WITHOUT_BYTES:
             return b""
         if offset + size > len(data):
             raise ValueError("a section lies outside the file")

@@ -88,6 +88,17 @@ def require_tool(name: str) -> str:
     return found
 
 
+def find_library(name: str) -> Path | None:
+    """lib<name>.so of the wheels or the toolkit, newest first."""
+    places = [folder / "lib" for folder in wheel_folders()]
+    places += [Path("/usr/local/cuda/lib64")]
+    for place in places:
+        for file in sorted(place.glob(f"lib{name}.so*"), reverse=True):
+            if "builtins" not in file.name:
+                return file
+    return None
+
+
 def start_tool(command: Sequence[str], folder: str | None = None) -> subprocess.Popen[bytes]:
     """Start a tool without a shell, in `folder`, output captured."""
     pipe = subprocess.PIPE

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("numpy")
 
 from bankcheck.cli import main
-from bankcheck.compiled import compilers, disassembly, toolchain
+from bankcheck.compiled import disassembly, toolchain
 from bankcheck.compiled.cubin import Cubin, read_cubin
 from bankcheck.compiled.inputs import Build, load
 from bankcheck.compiled.launch import Options
@@ -65,7 +65,7 @@ def need_tools() -> None:
     """Skip the test where CUDA code cannot be compiled or disassembled."""
     if toolchain.find_tool("nvdisasm") is None:
         pytest.skip("nvdisasm is not installed (extra: compile)")
-    if toolchain.find_tool("nvcc") is None and compilers.find_library("nvrtc") is None:
+    if toolchain.find_tool("nvcc") is None and toolchain.find_library("nvrtc") is None:
         pytest.skip("neither nvcc nor NVRTC is installed (extra: compile)")
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bankcheck.compiled.compilers import find_library
 from bankcheck.compiled.containers import decompress_lz4, device_images
 from bankcheck.compiled.cubin import read_cubin
 from bankcheck.compiled.files import profile_file
@@ -17,7 +16,7 @@ from bankcheck.compiled.inputs import Build, load
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.names import choose_kernels, normal_name, split_signature
 from bankcheck.compiled.source import blank_host_code, read_source
-from bankcheck.compiled.toolchain import disassemble, find_tool
+from bankcheck.compiled.toolchain import disassemble, find_library, find_tool
 from bankcheck.errors import BankcheckError
 from bankcheck.report import profile_text
 from compiled.support import DATA, Built, need_tools, run_command, run_process
@@ -163,7 +162,7 @@ def test_github_and_sarif(cubin: Path) -> None:
         (("--block", "x"), "is not a shape"),
         (("--arg", "77=1"), "no such parameter"),
         (("--arg", "1=1e9"), "is not a 64-bit whole number"),
-        (("--arch", "sm_80"), "is for sm_90, not for sm_80"),
+        (("--arch", "sm_80"), "has no code for sm_80 (it has: sm_90)"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_2(cubin: Path, extra: tuple[str, ...], message: str) -> None:
