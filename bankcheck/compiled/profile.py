@@ -78,11 +78,13 @@ def profile_kernel(
         assumptions.append(assumption)
     if memory.used_initialised:
         assumptions.append("__constant__ memory holds its initial values")
+    guessed_shape = 0 in launch.guessed or (12 in launch.guessed and depends)
+    assumed = guessed_shape or memory.used_guess or memory.used_initialised or bool(arch_note(cubin.arch))
     rows = []
     for index, instruction in enumerate(function.instructions):
         access = access_of(instruction)
         if access is not None and access.space != "local":
-            rows.append(_row(instruction, index, access, counted.tally, inlining.get(instruction.pc, ())))
+            rows.append(_row(instruction, index, access, counted.tally, inlining.get(instruction.pc, ()), assumed))
     return KernelProfile(
         demangled, facts.name, cubin.arch, launch.block, launch.grid, launch.blocks,
         counted.blocks_run, tuple(assumptions), tuple(rows),
@@ -103,11 +105,12 @@ def _row(
     access: Access,
     tally: Tally,
     stack: tuple[disassembly.Frame, ...],
+    assumed: bool,
 ) -> InstructionProfile:
     reasons, notes = tally.reasons.get(index, set()), tally.notes.get(index, set())
     counts = tally.rows.get(index, Row())
     file, line, inlined = _place(instruction, stack)
-    status = UNKNOWN if reasons else ASSUMED if notes else COMPUTED
+    status = UNKNOWN if reasons else ASSUMED if notes or assumed else COMPUTED
     known = not reasons
 
     def number(value: int) -> int | None:
@@ -150,6 +153,7 @@ class _ConstantMemory:
         }
         self.symbols = {address: cubin.global_addresses[offset] for offset, address in self._addresses.items()}
         self.used_initialised = False
+        self.used_guess = False
 
     def word(self, bank: int, offset: int) -> tuple[int, str]:
         """(32-bit word, why it is not known or an empty text) at a byte offset of a bank."""
@@ -173,11 +177,13 @@ class _ConstantMemory:
             known = self._launch.constants.get(offset)
             if known is None or offset in self._launch.unknown_words:
                 return 0, self._parameter(offset)
+            self.used_guess |= offset in self._launch.guessed
             return known, ""
         # Before the parameters: launch shape at 0 (0x360 from sm_100), stack pointer, shared window.
         start = 0x360 if self._base >= 0x380 else 0
         place = offset - start
         if place in range(0, 24, 4):
+            self.used_guess |= place in self._launch.guessed
             return self._launch.constants[place], ""
         special = {0x28: STACK_POINTER, 0x37C: STACK_POINTER, 0x18: 0, 0x1C: SHARED_WINDOW_HIGH, 0x20: 0, 0x24: 0}
         if (start == 0 and offset in special) or (offset == 0x37C and start):

@@ -15,6 +15,8 @@ class InstructionProfile:
 
     `execs` are warp-level executions, `requests` those in which some lane takes part; `shared_*` wavefronts (the
     hardware's count); `global_*` 32-byte sectors.
+    `status` is "assumed" where the counts rest on an assumption: of this instruction, which is then the `reason`, or of
+    the whole kernel.
     `ncu_wavefronts` is set only where Nsight Compute's own rule gives another number than the hardware's counter.
     """
 
