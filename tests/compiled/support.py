@@ -56,6 +56,11 @@ class Built:
             (self._known[key],) = found
         return self._known[key]
 
+    @property
+    def counted(self) -> str:
+        """The status of what is counted: the rules are measured on sm_90, and assumed for others."""
+        return "computed" if self.cubin.arch == "sm_90" else "assumed"
+
     def function(self, kernel: str) -> disassembly.Function:
         """The decoded code of the kernel with this mangled name."""
         return disassembly.read_listing(self.listing, frozenset((kernel,)))[kernel]
