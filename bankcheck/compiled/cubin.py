@@ -56,8 +56,6 @@ class Cubin:
     """Offset in constant bank 4 -> the symbol whose address the loader puts there."""
     functions: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Function symbol -> (name of its text section without `.text.`, offset in it)."""
-    has_inlining: bool = False
-    """Whether lines of several source files may be inlined into each other; false without line information."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +113,7 @@ def _read(data: bytes) -> Cubin:
     for name, section_index, value, kind, _ in symbols:
         if kind == 2 and 0 < section_index < len(sections) and sections[section_index].name.startswith(".text."):
             functions[name] = (sections[section_index].name.removeprefix(".text."), value)
-    # The names of inlined functions stand in .debug_str: without it there are none.
-    line_table = by_name.get(".debug_line") if ".debug_str" in by_name else None
-    several_files = line_table is not None and _line_files(line_table.data) > 1
-    return Cubin(_arch(data), kernels, banks, addresses, functions, several_files)
+    return Cubin(_arch(data), kernels, banks, addresses, functions)
 
 
 def _arch(data: bytes) -> str:
@@ -197,21 +192,3 @@ def _kernel(name: str, info: bytes, static_shared_bytes: int, arch: str) -> Kern
 def _small(cluster: tuple[int, int, int] | None) -> tuple[int, int, int] | None:
     """A cluster shape that a device could run; anything else is no attribute."""
     return cluster if cluster and all(1 <= size <= 16 for size in cluster) else None
-
-
-def _line_files(line_table: bytes) -> int:
-    """How many files the DWARF 2-4 line table headers name (an upper bound of what instructions come from)."""
-    total = at = 0
-    while at + 15 < len(line_table):
-        length, version, header = struct.unpack_from("<IHI", line_table, at)
-        end = at + 4 + length
-        cursor = at + 10 + (5 if version < 4 else 6)
-        cursor += line_table[cursor - 1] - 1  # standard opcode lengths
-        while cursor < len(line_table) and line_table[cursor]:
-            cursor = line_table.index(b"\0", cursor) + 1
-        cursor += 1
-        while cursor < at + 10 + header and line_table[cursor]:
-            cursor = line_table.index(b"\0", cursor) + 4
-            total += 1
-        at = max(end, at + 15)
-    return total

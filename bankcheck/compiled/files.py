@@ -48,10 +48,10 @@ def _profile_image(item: Input, build: Build, options: Options, blocks: int) -> 
             pass  # written by something else: make it again
     # numpy is loaded while nvdisasm runs.
     threading.Thread(target=importlib.import_module, args=("bankcheck.compiled.profile",), daemon=True).start()
-    listing, inlining = disassemble(item.data, item.cubin.has_inlining, build.use_cache)
+    listing = disassemble(item.data, build.use_cache)
     from bankcheck.compiled.profile import Limits, profile_cubin  # imports numpy
 
-    profiles = profile_cubin(item.cubin, listing, inlining, build.kernel, options, item.facts, Limits(blocks))
+    profiles = profile_cubin(item.cubin, listing, build.kernel, options, item.facts, Limits(blocks))
     if build.use_cache:
         store(key, json.dumps(to_json(profiles)).encode())
     return profiles

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bankcheck.compiled import disassembly, flow, names, sass
@@ -21,7 +20,7 @@ from bankcheck.compiled.launch import (
 )
 from bankcheck.compiled.memory_opcodes import Access, access_of
 from bankcheck.compiled.results import ASSUMED, COMPUTED, UNKNOWN, InstructionProfile, KernelProfile
-from bankcheck.compiled.sass import Function, Instruction
+from bankcheck.compiled.sass import Function, Instruction, Place
 from bankcheck.compiled.source import SourceFacts
 from bankcheck.compiled.special_opcodes import make_geometry
 from bankcheck.compiled.tally import Row, Tally
@@ -45,7 +44,6 @@ def profile_kernel(
     cubin: Cubin,
     facts: KernelFacts,
     function: Function,
-    inlining: Mapping[int, tuple[disassembly.Frame, ...]],
     options: Options,
     parameter_names: tuple[str, ...] = (),
     site: tuple[str, str] = ("", ""),
@@ -84,7 +82,7 @@ def profile_kernel(
     for index, instruction in enumerate(function.instructions):
         access = access_of(instruction)
         if access is not None and access.space != "local":
-            rows.append(_row(instruction, index, access, counted.tally, inlining.get(instruction.pc, ()), assumed))
+            rows.append(_row(instruction, index, access, counted.tally, assumed))
     return KernelProfile(
         demangled, facts.name, cubin.arch, launch.block, launch.grid, launch.blocks,
         counted.blocks_run, tuple(assumptions), tuple(rows),
@@ -104,12 +102,11 @@ def _row(
     index: int,
     access: Access,
     tally: Tally,
-    stack: tuple[disassembly.Frame, ...],
     assumed: bool,
 ) -> InstructionProfile:
     reasons, notes = tally.reasons.get(index, set()), tally.notes.get(index, set())
     counts = tally.rows.get(index, Row())
-    file, line, inlined = _place(instruction, stack)
+    file, line, inlined = _place(instruction.stack)
     status = UNKNOWN if reasons else ASSUMED if notes or assumed else COMPUTED
     known = not reasons
 
@@ -126,15 +123,12 @@ def _row(
     )  # fmt: skip
 
 
-def _place(
-    instruction: Instruction, stack: tuple[disassembly.Frame, ...]
-) -> tuple[str, int, tuple[tuple[str, int], ...]]:
-    """The line to show: the innermost one in the file that the kernel itself is in: the user's own code."""
+def _place(stack: tuple[Place, ...]) -> tuple[str, int, tuple[Place, ...]]:
+    """(file, line) to show: the innermost in the file that the kernel itself is in, the user's own; and the stack."""
     if not stack:
-        return instruction.file, instruction.line, ()
-    own = stack[-1].file
-    shown = next(frame for frame in stack if frame.file == own)
-    return shown.file, shown.line, tuple((frame.file, frame.line) for frame in stack) if len(stack) > 1 else ()
+        return "", 0, ()
+    file, line = next(place for place in stack if place[0] == stack[-1][0])
+    return file, line, stack if len(stack) > 1 else ()
 
 
 class _ConstantMemory:
@@ -199,7 +193,6 @@ class _ConstantMemory:
 def profile_cubin(
     cubin: Cubin,
     listing: bytes,
-    inlining: bytes,
     wanted: str | None,
     options: Options,
     source: SourceFacts | None = None,
@@ -210,7 +203,6 @@ def profile_cubin(
     if not chosen:
         raise BankcheckError("the file has no kernels")
     functions = disassembly.read_listing(listing, frozenset(chosen))
-    stacks = disassembly.read_inlining(inlining) if inlining else {}
     source = source or SourceFacts()
     plain = {name: names.plain_name(name) for name in chosen}
     parameters = {name: source.parameters.get(plain[name], ()) for name in chosen}
@@ -221,7 +213,7 @@ def profile_cubin(
             raise BankcheckError(f"nvdisasm lists no code for the kernel {names.demangle(name)}")
         profiles.append(
             profile_kernel(
-                cubin, cubin.kernels[name], functions[name], stacks.get(name, {}),
+                cubin, cubin.kernels[name], functions[name],
                 replace(options, arguments=arguments[name]), parameters[name],
                 source.shapes.get(plain[name], ("", "")), limits,
             )

@@ -99,59 +99,40 @@ def find_library(name: str) -> Path | None:
     return None
 
 
-def start_tool(command: Sequence[str], folder: str | None = None) -> subprocess.Popen[bytes]:
-    """Start a tool without a shell, in `folder`, output captured."""
-    pipe = subprocess.PIPE
+def run_tool(command: Sequence[str], what: str, folder: str | None = None) -> bytes:
+    """Run a tool, without a shell, in `folder`; its output. Raises `BankcheckError` with the tool's first message."""
     try:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, cwd=folder)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, cwd=folder, timeout=_TIMEOUT_SECONDS
+        )
     except OSError as problem:
         raise BankcheckError(f"{command[0]} could not be started: {problem.strerror}") from None
-
-
-def finish_tool(process: subprocess.Popen[bytes], what: str) -> bytes:
-    """Wait for a started tool; its output. Raises `BankcheckError` with the tool's first message if it failed."""
-    try:
-        output, messages = process.communicate(timeout=_TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
         raise BankcheckError(f"{what} took longer than {_TIMEOUT_SECONDS} s") from None
-    if process.returncode:
-        lines = (messages or output).decode(errors="replace").strip().splitlines()
+    if done.returncode:
+        lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
         first = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "no message")
         raise BankcheckError(f"{what} failed: {first[:300]}")
-    return output
+    return done.stdout
 
 
-def run_tool(command: Sequence[str], what: str, folder: str | None = None) -> bytes:
-    """Run a tool to its end; its output."""
-    return finish_tool(start_tool(command, folder), what)
+def disassemble(cubin: bytes, use_cache: bool) -> bytes:
+    """`nvdisasm -c -gi -ndf` of a cubin: code with the inline stack of every line.
 
-
-def disassemble(cubin: bytes, with_inlining: bool, use_cache: bool) -> tuple[bytes, bytes]:
-    """(`nvdisasm -json -g`, `nvdisasm -gi` text or empty) of a cubin, the two run side by side.
-
-    The text needs no branch labels, so the analysis for them (`-ndf`) is left out: it takes half of the time."""
+    The analysis that finds the targets of indirect branches (`-ndf`: without) takes half of the time and is not needed;
+    JSON takes longer, and does not have the inline stack.
+    """
     tool = require_tool("nvdisasm")
-    key = content_key("disassembly-2", cubin, str(with_inlining), tool_version(tool))
-    if use_cache and (known := cached(key)) is not None and (cut := known.find(b"\0")) >= 0:
-        return known[:cut], known[cut + 1 :]
+    key = content_key("disassembly-3", cubin, tool_version(tool))
+    if use_cache and (known := cached(key)):
+        return known
     with tempfile.TemporaryDirectory(prefix="bankcheck-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        main = start_tool([tool, "-json", "-g", str(path)])
-        side = start_tool([tool, "-gi", "-c", "-ndf", str(path)]) if with_inlining else None
-        try:
-            listing = finish_tool(main, "nvdisasm")
-            inlining = finish_tool(side, "nvdisasm -gi") if side else b""
-        finally:
-            for process in (main, side):
-                if process is not None:
-                    with process:  # waits, and closes the pipes of one that nobody listened to
-                        process.kill()
+        listing = run_tool([tool, "-c", "-gi", "-ndf", str(path)], "nvdisasm")
     if use_cache:
-        store(key, listing + b"\0" + inlining)
-    return listing, inlining
+        store(key, listing)
+    return listing
 
 
 def tool_version(path: str) -> str:

@@ -42,7 +42,7 @@ class Built:
         self.data = data
         self.cubin: Cubin = read_cubin(data)
         self._known: dict[tuple[object, ...], KernelProfile] = {}
-        self.listing, self.inlining = toolchain.disassemble(data, self.cubin.has_inlining, True)
+        self.listing = toolchain.disassemble(data, True)
 
     def profile(
         self, kernel: str, block: str, grid: str = "1", *arguments: str, smem: int = 0, limits: Limits | None = None
@@ -51,7 +51,7 @@ class Built:
         options = Options(block, grid, arguments, smem)
         key = kernel, options, limits
         if key not in self._known:
-            found = profile_cubin(self.cubin, self.listing, self.inlining, kernel, options, None, limits or Limits())
+            found = profile_cubin(self.cubin, self.listing, kernel, options, None, limits or Limits())
             assert len(found) == 1, [profile.kernel for profile in found]
             (self._known[key],) = found
         return self._known[key]

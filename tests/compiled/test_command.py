@@ -12,11 +12,11 @@ import pytest
 from bankcheck.compiled.containers import decompress_lz4, device_images
 from bankcheck.compiled.cubin import read_cubin
 from bankcheck.compiled.files import profile_file
-from bankcheck.compiled.inputs import Build, load
+from bankcheck.compiled.inputs import Build
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.names import choose_kernels, normal_name, split_signature
 from bankcheck.compiled.source import blank_host_code, read_source
-from bankcheck.compiled.toolchain import disassemble, find_library, find_tool
+from bankcheck.compiled.toolchain import find_library, find_tool
 from bankcheck.errors import BankcheckError
 from bankcheck.report import profile_text
 from compiled.support import DATA, Built, need_tools, run_command, run_process
@@ -387,16 +387,6 @@ def test_library_code_is_shown_at_the_users_line(kernel: str, ways: int) -> None
     assert store["ways"] == ways and store["status"] == "computed"
     assert Path(store["source_file"]).name == "swizzled.cu" and "tile.store" in text[store["line"] - 1]
     assert Path(store["inlined"][0]["file"]).name == "tile.hpp" and "fill<" in text[store["inlined"][-1]["line"] - 1]
-
-
-def test_functions_that_are_inlined_are_known_from_the_cubin() -> None:
-    """Only then is the slow inline listing made."""
-    need_tools()
-    inlined = load(str(DATA / "swizzled.cu"), (DATA / "swizzled.cu").read_bytes(), Build())[0]
-    plain = load(str(XOR), XOR.read_bytes(), Build())[0]
-    assert inlined.cubin.has_inlining and not plain.cubin.has_inlining
-    assert b"inlined at" in disassemble(inlined.data, True, True)[1]
-    assert b"inlined at" not in disassemble(plain.data, True, True)[1]
 
 
 def test_the_library_can_be_asked_for() -> None:
