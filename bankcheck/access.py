@@ -6,7 +6,7 @@ instruction is a 4-byte load, that lanes follow threadIdx, and which of that was
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from bankcheck import ctype as types
 from bankcheck import expr
@@ -25,8 +25,7 @@ from bankcheck.syntax import Snippet, Tree
 DEFAULT_BLOCK = Block(32, 8)
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """One request of every warp of a block."""
 
     text: str
@@ -127,7 +126,7 @@ def accessed_place(lowering: Lowering, target: Tree, op: str) -> Place:
         entity = lowering.entity(target, pointer=True)
         place = entity if isinstance(entity, Place) and not isinstance(entity.ctype, ArrayType) else None
         place = place or lowering.address(target).place
-        return replace(place, ctype=Record("row of 16 bytes", 16, 16, ()))
+        return place._replace(ctype=Record("row of 16 bytes", 16, 16, ()))
     entity = lowering.entity(target, pointer=True)
     if isinstance(entity, Address):
         raise lowering.error("this is an address; write the access itself, with [ ] or *", target)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from bankcheck import expr
 from bankcheck.access import Access, read_access
@@ -27,8 +27,7 @@ MAX_TRIED = 512
 """Combinations of sampled values, warps and ranges that are tried then."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """The values of the unknowns for which the count is this one. `when` is empty if that is all of them for which
     a lane takes part."""
 
@@ -145,7 +144,7 @@ def covered(access: Access, effort: Effort) -> Analysis | str:
     proof = _proof(access, domain, effort)
     if proof.failure:
         return proof.failure
-    access = replace(access, assumptions=(*access.assumptions, *proof.assumptions))
+    access = access._replace(assumptions=(*access.assumptions, *proof.assumptions))
     return Analysis(access, _cases(access, proof.outcomes, domain), "proved", tuple(proof.laws), "", tuple(symbols))
 
 
@@ -195,7 +194,7 @@ def _cases(access: Access, outcomes: list[Outcome], domain: Box, sampled: bool =
         raise BankcheckError(next(iter(samples.values())).fault, access.text, (0, len(access.text)))
     texts = {key: _example(case) for key, case in samples.items()} if sampled else describe(cells, domain)
     kept = {key: case for key, case in samples.items() if not _is_empty(case)} or samples
-    cases = [replace(case, when=texts[key] if len(kept) > 1 else "") for key, case in kept.items()]
+    cases = [case._replace(when=texts[key] if len(kept) > 1 else "") for key, case in kept.items()]
     return tuple(sorted(cases, key=lambda c: (-(c.excess or 0), -(c.wavefronts or 0), bool(c.fault))))
 
 

@@ -8,9 +8,9 @@ or to explain `count_wavefronts`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import BANKS, ROW_BYTES, ROW_QUEUES, WARP_LANES, WORD_BYTES, Groups, Rule, rule_for
@@ -19,8 +19,7 @@ Addresses = Sequence[int | None]
 """One byte address per lane of a warp, None where the lane is inactive. Length 1 to 32."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupLoad:
+class GroupLoad(NamedTuple):
     """One service group: its active lanes, and for every bank it touches the words and who wants them."""
 
     lanes: tuple[int, ...]
@@ -29,8 +28,7 @@ class GroupLoad:
     """bank -> word number -> lanes that want that word."""
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(NamedTuple):
     """What one request costs. Counts are in wavefronts; `None` only where the rule predicts no number."""
 
     rule: Rule

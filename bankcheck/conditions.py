@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import gcd, lcm, prod
+from typing import NamedTuple
 
 from bankcheck.boxes import Box, Unknown
 
@@ -18,8 +18,7 @@ SMALL = 1024
 """A symbol with at most this many values is described value by value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A box and the case it belongs to."""
 
     box: Box

@@ -5,15 +5,14 @@ Sources: CUDA C++ Programming Guide (built-in vector types) and the x86-64 Syste
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(NamedTuple):
     """A type whose values are not followed, only its size: float, double, half, a matrix fragment."""
 
     name: str
@@ -21,8 +20,7 @@ class Opaque:
     align: int
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """A struct or a CUDA vector type: members with their byte offsets."""
 
     name: str
@@ -35,8 +33,7 @@ class Record:
         return next(((ctype, offset) for known, ctype, offset in self.members if known == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayType:
+class ArrayType(NamedTuple):
     """`length` elements (0: not known), `step_bytes` apart: more than the element's size where rows are padded."""
 
     element: Type
@@ -44,8 +41,7 @@ class ArrayType:
     step_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class PointerType:
+class PointerType(NamedTuple):
     """A pointer to `pointee`."""
 
     pointee: Type

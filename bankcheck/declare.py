@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck.ctype import ArrayType, PointerType, Type, align_of, record, size_of
 from bankcheck.errors import BankcheckError
@@ -14,8 +14,7 @@ from bankcheck.syntax import Tree
 MAX_BYTES = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(NamedTuple):
     """One declared name. `value` is the initialiser's node; `align_bytes` includes alignas."""
 
     name: str

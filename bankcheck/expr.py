@@ -16,7 +16,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 Span = tuple[int, int]
 NO_SPAN: Span = (0, 0)
@@ -62,16 +62,14 @@ LONG = CInt(64, True, "long long")
 ULONG = CInt(64, False, "unsigned long long")
 
 
-@dataclass(frozen=True, slots=True)
-class Const:
+class Const(NamedTuple):
     """A known integer."""
 
     value: int
     ctype: CInt = INT
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A named integer: a lane coordinate or a uniform unknown."""
 
     name: str
@@ -275,6 +273,10 @@ class Evaluator:
         self._symbols = symbols
         self._arithmetic = arithmetic or Arithmetic()
         self._known: dict[int, tuple[Node, Lanes]] = {}
+
+    def __len__(self) -> int:
+        """How many parts of trees it has computed."""
+        return len(self._known)
 
     def prepared(self, *trees: Node) -> Evaluator:
         """The same evaluator, which has computed every part of the trees that its symbols suffice for."""

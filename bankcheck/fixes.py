@@ -7,7 +7,7 @@ then gives the count that is printed. Padding keeps the access's alignment: 16-b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from bankcheck import ctype as types
 from bankcheck.access import read_access
@@ -28,8 +28,7 @@ OPERATIONS = 80_000
 """A candidate that needs a longer proof is not offered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """A change of layout with the count it leads to (the worst case, as in `Analysis`)."""
 
     kind: str
@@ -50,7 +49,7 @@ def propose(analysis: Analysis, options: Options) -> tuple[Fix, ...]:
     """Fixes for an analysis with excess, made from the same text and options; empty where none helps."""
     if not analysis.excess or analysis.not_proved or not isinstance(analysis.worst.traffic, Traffic):
         return ()
-    plain = replace(options, pad=(), swizzle=None, swizzle_xor=False, swizzle_unit="element")
+    plain = options._replace(pad=(), swizzle=None, swizzle_xor=False, swizzle_unit="element")
     found = []
     for candidates in (_paddings(analysis, plain), _swizzles(analysis, plain)):
         best = None
@@ -100,7 +99,7 @@ def _paddings(analysis: Analysis, plain: Options) -> Iterator[Fix]:
         if not any(at is not None and at % access.bytes_per_lane for at in moved):
             trials.append((_cost(access.rule, moved), extra))
     for _, extra in sorted(trials)[:MAX_CANDIDATES]:
-        padded = _analysed(analysis, replace(plain, pad=(extra,)))
+        padded = _analysed(analysis, plain._replace(pad=(extra,)))
         if padded is not None:
             wide = types.array(element, (*shape[:-1], shape[-1] + extra))
             code = f"{name_of(element)} {access.array.name}{name_of(wide)[len(name_of(element)) :]}"
@@ -111,7 +110,7 @@ def _paddings(analysis: Analysis, plain: Options) -> Iterator[Fix]:
 def _swizzles(analysis: Analysis, plain: Options) -> Iterator[Fix]:
     access, name = analysis.access, analysis.access.array.name
     element = types.shape_of(access.array.ctype)[1]
-    by_row = _analysed(analysis, replace(plain, swizzle_xor=True))
+    by_row = _analysed(analysis, plain._replace(swizzle_xor=True))
     if by_row is not None:
         code = f"{name}[row][column ^ row]"
         yield Fix("swizzle", code, "--swizzle xor, for every access of the tile", 0, by_row)
@@ -130,7 +129,7 @@ def _swizzles(analysis: Analysis, plain: Options) -> Iterator[Fix]:
                 trials.append((_cost(access.rule, moved), bits, base, shift))
     for _, bits, base, shift in sorted(trials)[:MAX_CANDIDATES]:
         swizzle = Swizzle(bits, base, shift)
-        swizzled = _analysed(analysis, replace(plain, swizzle=swizzle))
+        swizzled = _analysed(analysis, plain._replace(swizzle=swizzle))
         if swizzled is not None:
             code = f"{name}: element e at e ^ ((e & {swizzle.source_mask:#x}) >> {shift})"
             note = f"--swizzle {bits},{base},{shift} (CuTe {swizzle}), for every access of the tile"

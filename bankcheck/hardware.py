@@ -19,8 +19,7 @@ requesting *lanes* are counted (atomics and cp.async.ca serve one lane at a time
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bankcheck.errors import BankcheckError
 
@@ -52,8 +51,7 @@ MEASURED = "measured on sm_90 (NVIDIA H200)"
 PTX = "PTX ISA: every group of 8 lanes supplies one matrix's row addresses; " + MEASURED
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """How one instruction is served.
 
     `groups` lists the lanes served together; a load for which the pair condition holds is served as
@@ -96,25 +94,25 @@ def _rows() -> list[Rule]:
     for kind in ("ldmatrix", "stmatrix"):
         for matrices in (1, 2, 4):
             rule = Rule(f"{kind}.x{matrices}", 16, _groups_of(8, first=8 * matrices), PTX, matrices=matrices)
-            rows += [rule, replace(rule, instruction=rule.instruction + ".trans")]
+            rows += [rule, rule._replace(instruction=rule.instruction + ".trans")]
 
     atomic = Rule("", 4, WARP, MEASURED, counts="lanes")
     for kind in ("atom", "red"):
         for operation in ("add", "min", "max", "and", "or", "xor", "exch", "inc", "dec"):
             for kind_type in ("u32", "s32", "b32"):
-                rows.append(replace(atomic, instruction=f"{kind}.shared.{operation}.{kind_type}"))
+                rows.append(atomic._replace(instruction=f"{kind}.shared.{operation}.{kind_type}"))
         for kind_type, width in (("f32", 4), ("f64", 8), ("f16x2", 4), ("bf16x2", 4), ("u64", 8), ("s64", 8)):
             name = f"{kind}.shared.add.{kind_type}"
             loop = f"{name} compiles to a compare-and-swap loop: its cost depends on data and contention"
             rows.append(Rule(name, width, WARP, MEASURED, counts="lanes", loop=loop))
-    rows.append(replace(atomic, instruction="atom.shared.cas.b32", multiplier=2))
+    rows.append(atomic._replace(instruction="atom.shared.cas.b32", multiplier=2))
     rows.append(Rule("atom.shared.cas.b64", 8, HALVES, MEASURED, counts="lanes", multiplier=2))
 
     # Lanes with the same address are one; 28 address patterns agree with the counter.
     made_of = "nvcc makes it (ATOMS.POPC.INC) of a 32-bit atomicAdd(p, 1) whose result is not used"
     rows.append(Rule(AGGREGATED, 4, WARP, MEASURED, not_ptx=f"{AGGREGATED} is no PTX instruction: {made_of}"))
 
-    rows.append(replace(atomic, instruction="cp.async.ca.4"))
+    rows.append(atomic._replace(instruction="cp.async.ca.4"))
     rows.append(Rule("cp.async.ca.8", 8, HALVES, MEASURED, counts="lanes"))
     rows.append(Rule("cp.async.ca.16", 16, QUARTERS, MEASURED, counts="lanes"))
     rows.append(Rule("cp.async.cg.16", 16, QUARTERS, MEASURED + "; row passes by clock", row_writes=True))
@@ -126,7 +124,7 @@ _ALIASES = {
     "ld.shared.v2.b64": "ld.shared.b128", "ld.shared.v4.b32": "ld.shared.b128", "ld.shared.v2.b32": "ld.shared.b64",
     "st.shared.v2.b64": "st.shared.b128", "st.shared.v4.b32": "st.shared.b128", "st.shared.v2.b32": "st.shared.b64",
 }  # fmt: skip
-RULES.update({alias: replace(RULES[name], instruction=alias) for alias, name in _ALIASES.items()})
+RULES.update({alias: RULES[name]._replace(instruction=alias) for alias, name in _ALIASES.items()})
 
 
 def rule_for(instruction: str) -> Rule:

@@ -7,7 +7,6 @@ a place of type float4. What a name means is the `Scope`'s business.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol
 
 from bankcheck import expr
@@ -175,7 +174,7 @@ class Lowering:
             one, other = (side.place if isinstance(side, Address) else side for side in (yes, no))
             if one.array != other.array or one.ctype != other.ctype:
                 raise self.error("the branches are in different arrays", node)
-            place = replace(one, offset_bytes=expr.select(condition, one.offset_bytes, other.offset_bytes))
+            place = one._replace(offset_bytes=expr.select(condition, one.offset_bytes, other.offset_bytes))
             return Address(place) if isinstance(yes, Address) else place
         yes, no = self.as_integer(yes, yes_node), self.as_integer(no, no_node)
         return expr.select(condition, yes, no, self.snippet.span(node))
@@ -247,7 +246,7 @@ class Lowering:
         if found_member is None:
             raise self.error(f"{place.ctype.name} has no member '{member}'", node)
         ctype, offset = found_member
-        return replace(place, offset_bytes=plus(place.offset_bytes, offset), ctype=ctype, step_bytes=size_of(ctype))
+        return place._replace(offset_bytes=plus(place.offset_bytes, offset), ctype=ctype, step_bytes=size_of(ctype))
 
     # Types
 
@@ -281,11 +280,11 @@ class Lowering:
             place = self.address(value).place
             if place.ctype == ctype.pointee:
                 return Address(place)
-            return Address(replace(place, ctype=ctype.pointee, step_bytes=size_of(ctype.pointee)))
+            return Address(place._replace(ctype=ctype.pointee, step_bytes=size_of(ctype.pointee)))
         if isinstance(ctype, CInt):
             entity = self.entity(value)
             if is_pointer(entity) and ctype.bits >= 32:  # a number of bytes, that steps byte by byte
-                return Address(replace(decayed(entity), ctype=expr.UCHAR, step_bytes=1, row=None))
+                return Address(decayed(entity)._replace(ctype=expr.UCHAR, step_bytes=1, row=None))
             return expr.cast(self.as_integer(entity, value), ctype)
         return Unknown(f"a value of type {name_of(ctype)}", self.snippet.span(node))
 
@@ -315,7 +314,7 @@ class Lowering:
         if len(arguments) == 1 and (is_type or self.scope.named_type(name) is not None):
             return self._converted(self._named(name, function), arguments[0], node)
         if name == "__cvta_generic_to_shared" and len(arguments) == 1:
-            return Address(replace(self.address(arguments[0]).place, ctype=expr.UCHAR, step_bytes=1, row=None))
+            return Address(self.address(arguments[0]).place._replace(ctype=expr.UCHAR, step_bytes=1, row=None))
         args = [self.entity(argument) for argument in arguments]
         result = self.scope.call(name, args, span)
         if result is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
 from bankcheck.launch import Block
@@ -13,8 +13,7 @@ MAX_DIMENSION = 1 << 24
 SwizzleLike = Swizzle | tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """Options of one analysis; None means: not given, so a default is assumed and listed."""
 
     shape: tuple[int, ...] | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, Type
@@ -22,8 +23,7 @@ class Array:
     """Whether column c of row r is stored at column c ^ r."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Something in memory: an array, `offset_bytes` from its start, and the type found there.
 
     `step_bytes` is the distance to the next such thing (more than its size in a padded array); `row` is the last
@@ -39,8 +39,7 @@ class Place:
     """What `offset_bytes` takes for granted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """A pointer to a place."""
 
     place: Place
@@ -71,7 +70,7 @@ def element(place: Place, index: Node) -> Place:
         stored = expr.binary("^", index, place.row)
     else:
         stored = index
-    inner = replace(place, ctype=ctype.element, step_bytes=ctype.step_bytes, row=index)
+    inner = place._replace(ctype=ctype.element, step_bytes=ctype.step_bytes, row=index)
     return _stepped(inner, stored)
 
 
@@ -87,7 +86,7 @@ def _stepped(place: Place, steps: Node) -> Place:
     if steps.ctype == expr.UINT:
         steps = expr.cast(steps, expr.INT)
     scaled = expr.binary("*", expr.cast(steps, expr.LONG), Const(place.step_bytes, expr.LONG))
-    return replace(place, offset_bytes=expr.binary("+", place.offset_bytes, scaled))
+    return place._replace(offset_bytes=expr.binary("+", place.offset_bytes, scaled))
 
 
 def plus(offset_bytes: Node, more: int) -> Node:

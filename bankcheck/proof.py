@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bankcheck import poly
 from bankcheck.boxes import Box, Effort, Split, Undecided, cut
@@ -36,8 +37,7 @@ LAWS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One warp-wide request as expressions: what a lane accesses and which lanes take part.
 
     `address` is the byte address from a base that is a multiple of `period_bytes`, unless the base is itself
@@ -64,8 +64,7 @@ def bank_request(rule: Rule, address: Node, active: Node, lanes: Mapping[str, Se
     return Request(rule, address, active, lanes, ROW_BYTES, unit)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What holds on one box: sample addresses of the lanes (None inactive), or why there are none.
 
     `exact` is False where the sample keeps lanes apart that may meet for some values: its count is an upper bound.

@@ -6,13 +6,12 @@ Source: CUDA C++ Best Practices Guide, coalesced access to global memory; counts
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck.hardware import SECTOR_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Sectors:
+class Sectors(NamedTuple):
     """One global request: the sectors it touches and the fewest that could hold its bytes."""
 
     addresses: tuple[int | None, ...]

@@ -7,8 +7,8 @@ lane is inactive. Columns between the first and the last are ignored, so the mea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from bankcheck.banks import Traffic, count_wavefronts
 from bankcheck.errors import BankcheckError
@@ -17,8 +17,7 @@ MAX_ADDRESS_DIGITS = 18
 MAX_REMEMBERED = 1 << 14
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One counted row: its line number in the input (from 1), and the count."""
 
     line: int

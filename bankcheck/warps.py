@@ -7,7 +7,6 @@ is one more uniform unknown: `threadIdx.y` of a 32x8 block is simply `warp`, so 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -96,7 +95,7 @@ def with_sums_as_unknowns(request: Request) -> tuple[Request, Box] | None:
     if not found:
         return None
     full = Unknown(expr.INT.low, expr.INT.high)
-    changed = replace(request, address=address, active=active)
+    changed = request._replace(address=address, active=active)
     return changed, {symbol.name: full for symbol in found.values()}
 
 

@@ -6,7 +6,6 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,7 +104,7 @@ def _with_compiler(config: Config, more: tuple[str, ...]) -> Config:
     from bankcheck.commands.lint_compiled import Compiler  # lint itself needs no compiler
 
     compiler = Compiler(config.arch, tuple(config.defines.items()), config.root)
-    return replace(config, machine_code=compiler, codes=config.codes.union(more))
+    return config._replace(machine_code=compiler, codes=config.codes.union(more))
 
 
 def _save(path: str, results: list[FileResult]) -> None:
@@ -123,23 +122,23 @@ def _configured(
     start = first if first.is_dir() else first.parent
     config = load_config(Path(config_file) if config_file else find_config(start.resolve()))
     if select:
-        config = replace(config, codes=codes_matching(_split(select), "--select"))
+        config = config._replace(codes=codes_matching(_split(select), "--select"))
     if ignore:
-        config = replace(config, codes=config.codes - codes_matching(_split(ignore), "--ignore"))
+        config = config._replace(codes=config.codes - codes_matching(_split(ignore), "--ignore"))
     if min_excess is not None:
-        config = replace(config, min_excess=min_excess)
+        config = config._replace(min_excess=min_excess)
     if block is not None:
         if len(block) > 3:
             raise BankcheckError("--block takes up to three numbers")
         Block(*block)
-        config = replace(config, block=block)
+        config = config._replace(block=block)
     if define:
         pairs = dict((name, value or "1") for name, _, value in (item.partition("=") for item in define))
-        config = replace(config, defines={**config.defines, **pairs})
-    config = replace(config, include=(*config.include, *include))
+        config = config._replace(defines={**config.defines, **pairs})
+    config = config._replace(include=(*config.include, *include))
     if arch is not None:
         arch_note(arch)
-        config = replace(config, arch=arch)
+        config = config._replace(arch=arch)
     return config
 
 

@@ -97,9 +97,9 @@ def _config(file: Path, block: tuple[int, ...] | None, defines: tuple[str, ...])
         if len(block) > 3:
             raise BankcheckError(f"--block takes 1 to 3 dimensions, not {len(block)}")
         Block(*block)
-        config = replace(config, block=block)
+        config = config._replace(block=block)
     pairs = dict((name, value or "1") for name, _, value in (item.partition("=") for item in defines))
-    return replace(config, defines={**config.defines, **pairs})
+    return config._replace(defines={**config.defines, **pairs})
 
 
 def _text(file: Path) -> str:

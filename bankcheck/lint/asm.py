@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import Record
@@ -62,8 +61,8 @@ def _record(reader: Reader, match: re.Match[str], entity: Entity, operand: Tree,
     place = entity.place
     if match[4]:
         moved = expr.binary("+", place.offset_bytes, Const(int(match[4]), expr.LONG))
-        place = replace(place, offset_bytes=moved)
-    place = replace(place, ctype=ctype or BYTE, step_bytes=ctype.size if ctype else 1, row=None)
+        place = place._replace(offset_bytes=moved)
+    place = place._replace(ctype=ctype or BYTE, step_bytes=ctype.size if ctype else 1, row=None)
     inner = operand
     while inner.type in ("cast_expression", "call_expression", "parenthesized_expression") and inner.named_children:
         last = inner.named_children[-1]

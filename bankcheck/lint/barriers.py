@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import chain, islice, product
 from math import gcd
 from typing import NamedTuple
 
 from bankcheck import expr
-from bankcheck.expr import Evaluator, Node, Op
+from bankcheck.expr import Evaluator, Node, Op, Undefined
 from bankcheck.hardware import WARP_LANES
 from bankcheck.launch import Block
 from bankcheck.lint.conflicts import finding
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
+from bankcheck.lint.lanes import Numbering
 from bankcheck.lint.memory import LANES, Barrier, Site, conjunction
 from bankcheck.lint.merge import same
 from bankcheck.lint.verdict import Verdict
@@ -82,9 +82,11 @@ def _active(terms: tuple[Node, ...], block: Block, warp: int, values: Mapping[st
 
 def check_missing_barriers(facts: Facts) -> Iterator[Finding]:
     """BC402: one thread writes what another reads, with no barrier between."""
+    number = Numbering()
+    touched_in = {block: _Touched(block, number) for block in {e.launch.block for e in facts.executions}}
     for execution in facts.executions:
         reported: set[object] = set()
-        touched = _Touched(execution.launch.block)
+        touched = touched_in[execution.launch.block]
         pairs = islice(chain(_pairs(execution), _pairs_around(execution)), MAX_PAIRS)
         for pair in pairs:
             if pair.key in reported:
@@ -156,21 +158,14 @@ def _meet(pair: _Pair, touched: _Touched) -> tuple[int, int] | None:
     earlier, later = touched(first, guards[0], pair.loop, 0), touched(second, guards[1], pair.loop, 1)
     if earlier is None or later is None:
         return None
-    widths = first.bytes_per_lane * first.pieces, second.bytes_per_lane * second.pieces
-    unit = gcd(*widths, *earlier.values(), *later.values())
-    owners = {cell: thread for thread, cell in _cells(earlier, widths[0], unit)}
+    unit = gcd(earlier.unit, later.unit)
+    owners = earlier.owners(unit)
     apart = pair.warp_apart or first.buffer.volatile
-    for thread, cell in _cells(later, widths[1], unit):
+    for cell, thread in later.cells(unit):
         owner = owners.get(cell, thread)
         if owner != thread and not (apart and owner // WARP_LANES == thread // WARP_LANES):
             return owner, thread
     return None
-
-
-def _cells(touched: dict[int, int], width: int, unit: int) -> Iterator[tuple[int, int]]:
-    """(thread, number of a run of `unit` bytes) of all threads."""
-    steps = range(width // unit)
-    return ((thread, offset // unit + step) for thread, offset in touched.items() for step in steps)
 
 
 def _own_guards(pair: _Pair) -> tuple[tuple[Node, ...], tuple[Node, ...]] | None:
@@ -206,42 +201,60 @@ def _is_bound(term: Node, loop: str) -> bool:
     return any(one == {loop} and other and loop not in other for one, other in (sides, sides[::-1]))
 
 
+class _Bytes:
+    """The bytes that an access touches: for every thread that takes part the offset of the first, and how many."""
+
+    def __init__(self, offsets: dict[int, int], width: int) -> None:
+        self._offsets, self._width = offsets, width
+        self.unit = gcd(width, *offsets.values())
+        self._cells: dict[int, list[tuple[int, int]]] = {}
+        self._owners: dict[int, dict[int, int]] = {}
+
+    def cells(self, unit: int) -> list[tuple[int, int]]:
+        """(number of a run of `unit` bytes, thread that touches it) for all threads."""
+        if unit not in self._cells:
+            steps = range(self._width // unit)
+            self._cells[unit] = [(at // unit + step, thread) for thread, at in self._offsets.items() for step in steps]
+        return self._cells[unit]
+
+    def owners(self, unit: int) -> dict[int, int]:
+        """The last thread that touches each run of `unit` bytes."""
+        if unit not in self._owners:
+            self._owners[unit] = dict(self.cells(unit))
+        return self._owners[unit]
+
+
 class _Touched:
-    """What threads touch in the blocks of one run. Each question is answered once."""
+    """What threads touch in blocks of one shape. Questions that are written alike are answered once."""
 
-    def __init__(self, block: Block) -> None:
-        self._block = block
+    def __init__(self, block: Block, number: Numbering) -> None:
+        self._block, self._number = block, number
         self._evaluate = Evaluator(block.all_lanes())
-        self._known: dict[tuple[object, ...], dict[int, int] | None] = {}
+        self._known: dict[tuple[object, ...], _Bytes | None] = {}
 
-    def __call__(
-        self, site: Site, guard: tuple[Node, ...], loop: str, iteration: int
-    ) -> dict[int, int] | None:  # fmt: skip
-        """The byte offset of every thread that takes part, None if that is not known."""
-        key = (id(site), tuple(map(id, guard)), loop, iteration)  # the run keeps them all
-        if key not in self._known:
-            self._known[key] = self._found(site, guard, loop, iteration)
-        return self._known[key]
-
-    def _found(
-        self, site: Site, guard: tuple[Node, ...], loop: str, iteration: int
-    ) -> dict[int, int] | None:  # fmt: skip
+    def __call__(self, site: Site, guard: tuple[Node, ...], loop: str, iteration: int) -> _Bytes | None:
+        """What the threads that take part touch, None if that is not known."""
         names = set(expr.symbols_of(site.offset, *guard)) - LANES - {"warp"}
         if names - site.ranges.keys():
             return None
         values = {name: site.ranges[name].low for name in names}
         if loop in values:
             values[loop] += iteration * site.ranges[loop].modulus
+        width = site.bytes_per_lane * site.pieces
+        key = (*map(self._number, (site.offset, *guard)), width, *sorted(values.items()))
+        if key not in self._known:
+            self._known[key] = self._found(site.offset, conjunction(guard), values, width)
+        return self._known[key]
+
+    def _found(self, offset: Node, guard: Node, values: Mapping[str, int], width: int) -> _Bytes | None:
         evaluate, threads = self._evaluate.extended(values), self._block.warps * WARP_LANES
         active, offsets = (
-            value if isinstance(value, list) else [value] * threads
-            for value in map(evaluate, (conjunction(guard), site.offset))
+            value if isinstance(value, list) else [value] * threads for value in map(evaluate, (guard, offset))
         )
-        if not all(isinstance(value, int) for value in active):
+        if Undefined in map(type, active):
             return None
         touched = {thread: offsets[thread] for thread in range(self._block.threads) if active[thread]}
-        known = {thread: offset for thread, offset in touched.items() if isinstance(offset, int)}
-        return known if len(known) == len(touched) else None
+        return None if Undefined in map(type, touched.values()) else _Bytes(touched, width)
 
 
 def _race(facts: Facts, execution: Execution, pair: _Pair, threads: tuple[int, int]) -> Finding:
@@ -258,4 +271,4 @@ def _race(facts: Facts, execution: Execution, pair: _Pair, threads: tuple[int, i
         label = Label(there, "read here")
     message += f", with no {barrier} between"
     result = finding(facts, "BC402", message, execution, pair.second, None)
-    return replace(result, severity="error", related=(label, *result.related))
+    return result._replace(severity="error", related=(label, *result.related))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import Record
@@ -92,7 +91,7 @@ class Calls(Objects):
         del source
         if isinstance(target, Address):
             nbytes = size.value if isinstance(size, Const) and size.value in (4, 8, 16) else 0
-            place = replace(target.place, ctype=Record("copy", nbytes, max(nbytes, 1), ()))
+            place = target.place._replace(ctype=Record("copy", nbytes, max(nbytes, 1), ()))
             op = "cp.async.cg" if nbytes == 16 else "cp.async.ca"
             reader.state.access(place, op, span, text, reason="" if nbytes else "the size of this copy is not known")
         return Unknown("no value", span)

@@ -8,7 +8,6 @@ cells it may touch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import PointerType, Record, Type, size_of
@@ -44,7 +43,7 @@ def load(state: State, place: Place) -> Entity | None:
 def lost(value: Entity, why: str) -> Entity:
     """A value that is not known any longer; where a pointer pointed to is remembered, so that its uses are listed."""
     if isinstance(value, Address) and is_shared(value.place):
-        return Address(replace(value.place, offset_bytes=Unknown(why, ctype=expr.LONG), row=None))
+        return Address(value.place._replace(offset_bytes=Unknown(why, ctype=expr.LONG), row=None))
     return Unknown(why)
 
 
@@ -61,7 +60,7 @@ def store(state: State, place: Place, value: Entity) -> bool:
     start = place.offset_bytes.value
     for other, offset, variable in list(_cells_of(state, buffer)):
         if start < offset + size_of(variable.ctype or expr.INT) and offset < start + size_of(place.ctype):
-            state.frame.scopes[0][other] = replace(variable, value=lost(variable.value, LOST))
+            state.frame.scopes[0][other] = variable._replace(value=lost(variable.value, LOST))
     if isinstance(place.ctype, Record):
         return isinstance(value, Place) and _copy(state, value, place)
     if isinstance(place.ctype, CInt) and not isinstance(value, Place | Address):
@@ -84,7 +83,7 @@ def _copy(state: State, source: Place, target: Place) -> bool:
     for _, offset, variable in list(_cells_of(state, source.array)):
         if start <= offset < start + size_of(source.ctype) and variable.ctype is not None:
             at = Const(target.offset_bytes.value + offset - start, expr.LONG)
-            store(state, replace(target, offset_bytes=at, ctype=variable.ctype), variable.value)
+            store(state, target._replace(offset_bytes=at, ctype=variable.ctype), variable.value)
     return True
 
 
@@ -98,7 +97,7 @@ def copied(state: State, name: str, source: Place) -> Place:
 def forget(state: State, buffer: Buffer) -> None:
     """Anything may be in an object now."""
     for name, _, variable in list(_cells_of(state, buffer)):
-        state.frame.scopes[0][name] = replace(variable, value=lost(variable.value, LOST))
+        state.frame.scopes[0][name] = variable._replace(value=lost(variable.value, LOST))
 
 
 def forget_exposed(state: State) -> None:
@@ -106,7 +105,7 @@ def forget_exposed(state: State) -> None:
     for identity in state.exposed:
         for name in [name for name in all_names(state) if name.startswith(f"{CELL}{identity}+")]:
             variable = state.frame.scopes[0][name]
-            state.frame.scopes[0][name] = replace(variable, value=lost(variable.value, LOST))
+            state.frame.scopes[0][name] = variable._replace(value=lost(variable.value, LOST))
 
 
 def give_away(state: State, entity: Entity) -> list[Address]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from bankcheck.hardware import arch_note
 from bankcheck.lint.checks import CHECKS
@@ -86,7 +85,7 @@ def _with_arch(finding: Finding, config: Config) -> Finding:
     note = arch_note(config.arch)
     if not note or finding.wavefronts is None or note in finding.assumptions:
         return finding
-    return replace(finding, basis="assumed", assumptions=(*finding.assumptions, note))
+    return finding._replace(basis="assumed", assumptions=(*finding.assumptions, note))
 
 
 def _deduplicated(findings: list[Finding]) -> list[Finding]:
@@ -116,7 +115,7 @@ def _suppressed(findings: list[Finding], source: Source, config: Config) -> list
             covered = finding.place.line <= suppression.covers <= finding.place.end_line
             if covered and finding.code in suppression.codes and finding.code not in _NEVER_SUPPRESSED:
                 used.add((suppression.line, finding.code))
-                finding = replace(finding, suppressed=suppression.reason)
+                finding = finding._replace(suppressed=suppression.reason)
                 break
         result.append(finding)
     for suppression in suppressions:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bankcheck import expr
 from bankcheck.expr import Const, Node, Span, Unknown
 from bankcheck.lint.memory import is_shared, marks
@@ -32,9 +30,9 @@ def _choose_place(condition: Node, yes: Entity, no: Entity, span: Span) -> Entit
         if same and one.ctype == other.ctype and not marks(condition)[1]:
             offset = expr.select(condition, one.offset_bytes, other.offset_bytes)
             assumed = tuple(dict.fromkeys((*one.assumed, *other.assumed)))
-            return Address(replace(one, offset_bytes=offset, assumed=assumed))
+            return Address(one._replace(offset_bytes=offset, assumed=assumed))
         if is_shared(one) or is_shared(other):
             shared = one if is_shared(one) else other
             offset = Unknown("it is not known which of two places the pointer points to", span, expr.LONG)
-            return Address(replace(shared, offset_bytes=offset))
+            return Address(shared._replace(offset_bytes=offset))
     return Unknown("a pointer that may point to different things", span)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
 from bankcheck.lint.findings import AccessRow, Basis, Finding, Place, Summary
 
 
-@dataclass(frozen=True, slots=True)
-class MachineAccess:
+class MachineAccess(NamedTuple):
     """A shared-memory instruction, summed over the blocks that were run. `reason` says why there is no count."""
 
     kernel: str
@@ -95,7 +93,7 @@ def _answer(machine: MachineCode, path: str, text: str, row: AccessRow) -> list[
     try:
         code = machine(path, text, row.kernel, row.block if all(row.block) else None)
     except BankcheckError as problem:
-        return [replace(row, reason=f"{row.reason}; [compiled] {problem.message}")]
+        return [row._replace(reason=f"{row.reason}; [compiled] {problem.message}")]
     lines = range(row.place.line, row.place.end_line + 1)
     wanted = _OPCODES.get(row.op.split(".")[0])
     mine = [found for found in code if found.line in lines and (wanted is None or found.opcode in wanted)]
@@ -103,7 +101,7 @@ def _answer(machine: MachineCode, path: str, text: str, row: AccessRow) -> list[
     if not unknown and not sum(found.requests for found in mine):
         unknown = "no such instruction of this line runs" if mine else "the line has no such instruction"
     if unknown:
-        return [replace(row, reason=f"{row.reason}; [compiled] {unknown}")]
+        return [row._replace(reason=f"{row.reason}; [compiled] {unknown}")]
     names = dict.fromkeys(found.kernel for found in mine)
     return [_counted(row, [found for found in mine if found.kernel == name]) for name in names]
 
@@ -141,8 +139,8 @@ def _counted(row: AccessRow, code: Sequence[MachineAccess]) -> AccessRow:
     blocks = "one block" if code[0].blocks == 1 else f"{code[0].blocks} blocks"
     of = f"{requests} request{'' if requests == 1 else 's'} of {blocks}"
     note = f"[compiled] {code[0].kernel}: {_operation(row)} of this line, {of}"
-    return replace(
-        row, bind={},
+    return row._replace(
+        bind={},
         wavefronts=sum(found.wavefronts for found in code), ideal=sum(found.ideal for found in code),
         ways=max(found.ways for found in code), reason="",
         basis="assumed" if any(found.basis == "assumed" for found in code) else "computed",
@@ -174,14 +172,14 @@ def _findings_of(finding: Finding, rows: Sequence[AccessRow]) -> Iterator[Findin
     stuck = next((row for row in rows if _is_open(row)), None)
     worst = max(rows, key=lambda row: (row.excess or 0, row.ways or 0))
     if stuck is not None:
-        yield replace(finding, message=f"not analysed: {stuck.reason}")
+        yield finding._replace(message=f"not analysed: {stuck.reason}")
     if worst.excess:
         message = (
             f"{worst.ways}-way bank conflict [compiled]: {_operation(worst)} of this line take "
             f"{worst.wavefronts:,} wavefronts instead of {worst.ideal:,} ({worst.notes[-1].split(', ')[-1]})"
         )
-        yield replace(
-            finding, code="BC101", severity="warning", message=message, basis=worst.basis or "assumed",
+        yield finding._replace(
+            code="BC101", severity="warning", message=message, basis=worst.basis or "assumed",
             wavefronts=worst.wavefronts, ideal=worst.ideal, ways=worst.ways, assumptions=worst.assumptions,
         )  # fmt: skip
 
@@ -198,7 +196,7 @@ def _summary(before: Summary, rows: Sequence[AccessRow], answers: dict[tuple[obj
 def _counted_in(summary: Summary, found: Sequence[AccessRow]) -> Summary:
     """The summary with one more access."""
     if any(row.excess for row in found):
-        return replace(summary, conflicting=summary.conflicting + 1)
+        return summary._replace(conflicting=summary.conflicting + 1)
     if any(_is_open(row) for row in found):
-        return replace(summary, unknown=summary.unknown + 1)
-    return replace(summary, clean=summary.clean + 1)
+        return summary._replace(unknown=summary.unknown + 1)
+    return summary._replace(clean=summary.clean + 1)

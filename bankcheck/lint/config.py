@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import arch_note
@@ -15,20 +14,20 @@ from bankcheck.lint.compiled import MachineCode
 from bankcheck.lint.rules import RULES, codes_matching
 
 NAMES = ("bankcheck.toml", "pyproject.toml")
+DEFAULT_CODES = frozenset(rule.code for rule in RULES if rule.enabled)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """What to check and what to take for granted."""
 
-    codes: frozenset[str] = frozenset(rule.code for rule in RULES if rule.enabled)
+    codes: frozenset[str] = DEFAULT_CODES
     """The rules that are on."""
     min_excess: int = 1
     """Conflicts with fewer excess wavefronts are not reported."""
     block: tuple[int, ...] | None = None
     """The block of kernels whose launch is not known otherwise."""
     arch: str = "sm_90"
-    defines: Mapping[str, str] = field(default_factory=dict)
+    defines: Mapping[str, str] = {}
     include: tuple[str, ...] = ()
     """Folders in which headers are looked for, besides the file's own."""
     exclude: tuple[str, ...] = ()

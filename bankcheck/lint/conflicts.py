@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from bankcheck.banks import Traffic
 from bankcheck.lint.facts import Execution, Facts, basis_of, declared
@@ -162,7 +161,7 @@ def _aggregated(facts: Facts, execution: Execution, verdict: Verdict, case: Case
     if shared > 1:
         message = f"{shared} lanes update one address with '{_text(verdict.site)}': the compiler adds them up first"
         message += f", so that this takes {case.traffic.wavefronts} wavefront{'s' * (case.traffic.wavefronts != 1)}"
-        yield replace(finding(facts, "BC105", message, execution, verdict, case), severity="note")
+        yield finding(facts, "BC105", message, execution, verdict, case)._replace(severity="note")
 
 
 def _sharing(traffic: Traffic) -> tuple[int, int]:

@@ -18,6 +18,8 @@ from bankcheck.lint.verdict import Key, Tally
 
 MAX_COMBINED = 256
 """Sets of active lanes that are counted for one access, over all warps and iterations."""
+MAX_REMEMBERED = 2000
+"""Parts of expressions whose values in all lanes are kept."""
 _PERIOD = ROW_BYTES * ROW_QUEUES
 """Requests that differ by a multiple of this cost the same, by every rule."""
 
@@ -46,16 +48,21 @@ class Counts:
         """Cases with addresses outside the array are believed only if there are no others."""
         self.misfits = False
         """Whether some of the shifts would misalign the access."""
-        self.banks_apart = True
-        """Whether in all requests no two lanes that are served together touch one bank."""
         self.problem = ""
         """Why there is no count after all."""
         self._alike: dict[Hashable, list[Key]] = {}
+        self._counted: list[Traffic] = []
+        self._misaligned = False
 
     @property
     def tally(self) -> Tally:
         """The cases that are believed."""
         return self.inside if self.inside.samples else self.outside
+
+    @property
+    def banks_apart(self) -> bool:
+        """Whether in all requests no two lanes that are served together touch one bank."""
+        return not self._misaligned and all(map(_banks_apart, self._counted))
 
     def add(self, lanes: Lanes, values: Mapping[str, int], exact: bool = True) -> list[Key]:
         """Count a request, given as its offsets (None: inactive), for some values of the symbols.
@@ -81,7 +88,7 @@ class Counts:
         residues = {lane % width for lane in present}
         fitting = [shift for shift in shifts if residues <= {-shift % width}]
         if not fitting:
-            self.banks_apart = False
+            self._misaligned = True
             at = next(lane + shifts[0] for lane in present if (lane + shifts[0]) % width)
             return [tally.add(None, values, fault=f"a lane accesses byte {at}, which is not a multiple of {width}")]
         self.misfits |= len(fitting) < len(shifts)
@@ -89,19 +96,19 @@ class Counts:
         for shift in fitting:
             addresses = tuple(None if lane is None else lane + shift for lane in lanes)
             traffic = self._count(rule, addresses)
-            self.banks_apart = self.banks_apart and _banks_apart(traffic)
+            self._counted.append(traffic)
             keys.append(tally.add(traffic, values, exact=exact))
         return keys
 
 
 class Counter:
-    """Counts the accesses of one run. `warps` is the number of warps of its blocks."""
+    """Counts the accesses of a file: runs for other launches ask much that has been asked before."""
 
-    def __init__(self, warps: int) -> None:
-        self._warps = warps
+    def __init__(self) -> None:
         self._number = Numbering()
         self._traffic: dict[Hashable, Traffic] = {}
         self._answered: dict[Hashable, Counts] = {}
+        self._threads: dict[int, Evaluator] = {}
 
     def count(self, rule: Rule, addresses: tuple[int | None, ...]) -> Traffic:
         """`count_wavefronts`, remembered."""
@@ -113,7 +120,7 @@ class Counter:
     def enumerate(
         self, setting: Setting, offset: Node, guard: Node, bounds: list[Bound], domains: Mapping[str, Range]
     ) -> Counts:
-        """The counts of every warp (if `warp` is among the `domains`) at every value of the symbols."""
+        """The counts at every value of the symbols, of which `warp` is one if the warps differ."""
         trees = [guard, offset, *[bound.lanes for bound in bounds]]
         key = (setting.rule.instruction, *setting[1:], *map(self._number, trees),
                *[(bound.name, bound.unit, bound.symbol, bound.sign) for bound in bounds], *domains.items())  # fmt: skip
@@ -124,14 +131,14 @@ class Counter:
 
     def _enumerated(self, counts: Counts, trees: list[Node], bounds: list[Bound], domains: Mapping[str, Range]) -> str:
         """All warps are evaluated in one pass."""
-        warps = range(self._warps if "warp" in domains else 1)
+        warps = range(domains["warp"].count if "warp" in domains else 1)
         names = [name for name in domains if name != "warp"]
         choices = [range(domains[n].low, domains[n].high + 1, domains[n].modulus) for n in names]
         masks = Masks(bounds, max(1, MAX_COMBINED // (len(warps) * prod(map(len, choices)))))
-        threads = Evaluator(warp_lanes(warps)).prepared(*trees)
+        threads = Evaluator(warp_lanes(warps)).prepared(*trees) if names else self._evaluator(len(warps))
         for point in product(*choices):
             values = dict(zip(names, point, strict=True))
-            evaluate = threads.extended(values)
+            evaluate = threads.extended(values) if names else threads
             columns = [each_lane(evaluate(tree), len(warps)) for tree in trees]
             known = not any(Undefined in map(type, column) for column in columns)
             for warp in warps:
@@ -147,6 +154,12 @@ class Counter:
                         return problem
                     counts.add(offsets, {**at, **sample})
         return ""
+
+    def _evaluator(self, warps: int) -> Evaluator:
+        """Evaluates what depends on nothing but the lane and the warp, and remembers it for other accesses."""
+        if warps not in self._threads or len(self._threads[warps]) > MAX_REMEMBERED:
+            self._threads[warps] = Evaluator(warp_lanes(range(warps)))
+        return self._threads[warps]
 
 
 def _banks_apart(traffic: Traffic) -> bool:

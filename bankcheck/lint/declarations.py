@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bankcheck import ctype as types
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, size_of
@@ -111,7 +109,7 @@ class Declarations(Machine):
             entity = self.reader.entity(value_node)
             alias = isinstance(entity, Place)
             if isinstance(entity, Place) and isinstance(entity.ctype, Record) and isinstance(ctype, Record):
-                entity = replace(entity, ctype=ctype)  # the base of an object stands at its beginning
+                entity = entity._replace(ctype=ctype)  # the base of an object stands at its beginning
             why = f"'{name}' is another name for a variable"
             is_const = "const" in words
             self.state.declare(name, Variable(ctype, entity if alias or is_const else Unknown(why), reference=alias))
@@ -161,7 +159,7 @@ class Declarations(Machine):
         space = "constant" if "__constant__" in words else "global" if "__device__" in words else "local"
         place = cells.new_object(self.state, name, ctype)
         if space != "local" or "static" in words:
-            place = replace(place, array=Buffer(name, ctype, 16, space=space))
+            place = place._replace(array=Buffer(name, ctype, 16, space=space))
         if value_node is not None:
             self.reader.initial_value(place, value_node)
         elif isinstance(ctype, Record) and space == "local":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 from bankcheck.ctype import Opaque
 from bankcheck.expr import Span
 from bankcheck.launch import Block
+from bankcheck.lint.counting import Counter
 from bankcheck.lint.findings import AccessRow, Basis, Label, Place
 from bankcheck.lint.glance import DECLARING_MACRO
 from bankcheck.lint.interpret import execute
@@ -64,6 +65,7 @@ class Facts:
     executions: list[Execution] = field(default_factory=list)
     launches: dict[str, Launches] = field(default_factory=dict)
     missed: list[tuple[Tree, str, str]] = field(default_factory=list)
+    counter: Counter = field(default_factory=Counter)
     """(node, kernel, why): uses of shared arrays in code that was not executed."""
 
     def place(self, span: Span) -> Place:
@@ -101,17 +103,17 @@ def gather(
         launches = launches_of(kernel, program, known, facts.directives, configured)
         facts.launches[kernel.name] = launches
         for launch in launches.chosen:
-            facts.executions += _executions(program, kernel, launch)
+            facts.executions += _executions(facts, kernel, launch)
     for function in _uncalled(facts):
         launches = launches_of(function, program, (), facts.directives, configured)
-        facts.executions += _executions(program, function, launches.chosen[0])
+        facts.executions += _executions(facts, function, launches.chosen[0])
     facts.missed = list(_missed(facts))
     return facts
 
 
-def _executions(program: Program, function: Function, launch: Launch) -> list[Execution]:
+def _executions(facts: Facts, function: Function, launch: Launch) -> list[Execution]:
     """A kernel run for a launch; where the size of a type parameter matters and is not known, once for each size."""
-    executions = [judged(execute(program, function, launch))]
+    executions = [judged(facts, execute(facts.program, function, launch))]
     names = [p.name for p in function.template if p.is_type and p.name and p.name not in launch.types]
     sized: tuple[str, ...] = ()
     while more := tuple(name for name in names if name not in sized and _matters(name, executions)):
@@ -119,8 +121,8 @@ def _executions(program: Program, function: Function, launch: Launch) -> list[Ex
         sizes = SIZES if len(executions[0].verdicts) <= MAX_SIZED else SIZES[:1]
         why = f"{' and '.join(sized)} {'is a type' if len(sized) == 1 else 'are types'} of "
         why += "1, 2, 4 or 8 bytes" if sizes == SIZES else f"{sizes[0]} bytes"
-        assumed = replace(launch, assumed=(*launch.assumed, why), sized=sized)
-        executions = [_of_size(program, function, assumed, size) for size in sizes]
+        assumed = launch._replace(assumed=(*launch.assumed, why), sized=sized)
+        executions = [_of_size(facts, function, assumed, size) for size in sizes]
     return executions
 
 
@@ -130,11 +132,11 @@ def _matters(name: str, executions: list[Execution]) -> bool:
     return any(re.search(rf"\b{re.escape(name)}\b", reason) for reason in reasons)
 
 
-def _of_size(program: Program, function: Function, launch: Launch, size: int) -> Execution:
+def _of_size(facts: Facts, function: Function, launch: Launch, size: int) -> Execution:
     """A kernel run with types of which nothing but the size is assumed."""
     types = {**launch.types, **{name: Opaque(name, size, size) for name in launch.sized}}
-    launch = replace(launch, types=types)
-    execution = judged(execute(program, function, launch))
+    launch = launch._replace(types=types)
+    execution = judged(facts, execute(facts.program, function, launch))
     execution.verdicts = [  # that it faults is no finding: the program just has no such type
         Verdict(v.site, reason=fault) if (fault := next((c.fault for c in v.cases if c.fault), "")) else v
         for v in execution.verdicts
@@ -142,9 +144,9 @@ def _of_size(program: Program, function: Function, launch: Launch, size: int) ->
     return execution
 
 
-def judged(run: Run) -> Execution:
+def judged(facts: Facts, run: Run) -> Execution:
     """A run with its accesses to shared memory judged."""
-    judge = Judge(run.launch.block, run.reasons)
+    judge = Judge(run.launch.block, run.reasons, facts.counter)
     shared = [site for site in run.sites if site.buffer.space == "shared"]
     verdicts = [judge(site) for site in merge_members(shared)]
     if run.launch.block_is_assumed:  # another block may well have such threads
@@ -158,14 +160,14 @@ def _doubted(verdict: Verdict) -> Verdict:
     """A verdict for an assumed block, which cannot be the real one if it makes no sense for the access."""
     if verdict.reason or not verdict.outside:
         return verdict
-    return replace(verdict, cases=(), never=False, reason=NOT_REACHED if verdict.never else BEYOND)
+    return verdict._replace(cases=(), never=False, reason=NOT_REACHED if verdict.never else BEYOND)
 
 
 def trial(facts: Facts, execution: Execution, changes: Mapping[Span, Change]) -> Execution:
     """The same kernel and launch with other layouts for some arrays; only accesses of these are judged."""
     run = execute(facts.program, execution.kernel, execution.launch, changes)
     run.sites = [site for site in run.sites if site.buffer.declared in changes]
-    return judged(run)
+    return judged(facts, run)
 
 
 def rows_of(facts: Facts, execution: Execution, verdict: Verdict) -> Iterator[AccessRow]:
@@ -260,7 +262,7 @@ def _reached_otherwise(facts: Facts, executions: list[Execution]) -> frozenset[i
     """What a kernel whose block is only assumed comes past in other blocks."""
     if not all(execution.launch.block_is_assumed for execution in executions):
         return frozenset()
-    launches = [replace(executions[0].launch, block=block) for block in OTHER_BLOCKS]
+    launches = [executions[0].launch._replace(block=block) for block in OTHER_BLOCKS]
     kernel = executions[0].kernel
     return frozenset().union(*(execute(facts.program, kernel, launch).seen for launch in launches))
 

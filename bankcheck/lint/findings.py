@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "note"]
@@ -27,8 +26,7 @@ class Label(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing to report. Counts are in wavefronts and None where the finding is not about a count."""
 
     code: str
@@ -38,7 +36,7 @@ class Finding:
     kernel: str = ""
     basis: Basis = "computed"
     array: str = ""
-    bind: Mapping[str, int] = field(default_factory=dict)
+    bind: Mapping[str, int] = {}
     wavefronts: int | None = None
     ideal: int | None = None
     ways: int | None = None
@@ -64,8 +62,7 @@ class Finding:
         return self.suppressed is None and not self.known
 
 
-@dataclass(frozen=True, slots=True)
-class AccessRow:
+class AccessRow(NamedTuple):
     """One access in one kernel with one count: what `--all` lists."""
 
     place: Place
@@ -92,8 +89,7 @@ class AccessRow:
         return None if self.wavefronts is None or self.ideal is None else self.wavefronts - self.ideal
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """Accesses (places in the source, per kernel) by what is known of them."""
 
     clean: int = 0
@@ -106,8 +102,7 @@ class Summary:
         return self.clean + self.conflicting + self.unknown
 
 
-@dataclass(frozen=True, slots=True)
-class FileResult:
+class FileResult(NamedTuple):
     """Everything found in one file."""
 
     path: str
@@ -142,5 +137,5 @@ def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
         ordinal = seen.get(key, 0)
         seen[key] = ordinal + 1
         digest = hashlib.sha256(f"{key}\0{ordinal}".encode()).hexdigest()[:20]
-        result.append(replace(finding, fingerprint=digest))
+        result.append(finding._replace(fingerprint=digest))
     return result

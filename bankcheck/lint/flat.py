@@ -42,7 +42,7 @@ def find_flat_fix(facts: Facts, buffer: Buffer) -> Fix | None:
     best: Fix | None = None
     for pitch in _pitches(users, buffer, element):
         for pad in PADS:
-            tried = [_padded(execution, buffer, pitch, pad) for execution in users]
+            tried = [_padded(facts, execution, buffer, pitch, pad) for execution in users]
             if any(execution is None for execution in tried):
                 break
             after = [costs_of(execution, buffer.declared) for execution in tried if execution is not None]
@@ -72,17 +72,15 @@ def _sites(users: list[Execution], buffer: Buffer) -> Iterator[Site]:
     return (site for execution in users for site in execution.run.sites if site.buffer.declared == buffer.declared)
 
 
-def _padded(execution: Execution, buffer: Buffer, pitch: int, pad: int) -> Execution | None:
-    """The same run with longer rows, None if some access does not have the form."""
+def _padded(facts: Facts, execution: Execution, buffer: Buffer, pitch: int, pad: int) -> Execution | None:
+    """The accesses of the array in the same run with longer rows, None if some access does not have the form."""
     sites = []
-    for site in execution.run.sites:
-        if site.buffer.declared == buffer.declared:
-            moved = _moved_site(site, execution.launch.block, pitch, pad)
-            if moved is None:
-                return None
-            site = moved
-        sites.append(site)
-    return judged(replace(execution.run, sites=sites))
+    for site in _sites([execution], buffer):
+        moved = _moved_site(site, execution.launch.block, pitch, pad)
+        if moved is None:
+            return None
+        sites.append(moved)
+    return judged(facts, replace(execution.run, sites=sites))
 
 
 def _moved_site(site: Site, block: Block, pitch: int, pad: int) -> Site | None:
@@ -98,9 +96,9 @@ def _moved_site(site: Site, block: Block, pitch: int, pad: int) -> Site | None:
         base = _moved(member.base, member.size, site, block, pitch * element, pad * element)
         if base is None:
             return None
-        member = replace(member, base=base)
-    longer = replace(ctype, length=-(-ctype.length // pitch) * (pitch + pad))
-    return replace(site, offset=offset, member=member, buffer=replace(site.buffer, ctype=longer))
+        member = member._replace(base=base)
+    longer = ctype._replace(length=-(-ctype.length // pitch) * (pitch + pad))
+    return site._replace(offset=offset, member=member, buffer=replace(site.buffer, ctype=longer))
 
 
 def _moved(offset: Node, width: int, site: Site, block: Block, pitch: int, pad: int) -> Node | None:

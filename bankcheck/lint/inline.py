@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, Type
@@ -270,10 +269,10 @@ def merge_scopes(condition: Node, yes: dict[str, Variable], no: dict[str, Variab
     for name, variable in no.items():
         before = yes.get(name, variable)
         if before.value is not variable.value:
-            no[name] = replace(variable, value=choose(condition, before.value, variable.value, (0, 0)))
+            no[name] = variable._replace(value=choose(condition, before.value, variable.value, (0, 0)))
     for name in [name for name in yes.keys() ^ no.keys() if name.startswith(cells.CELL)]:
         variable = yes.get(name) or no[name]
-        no[name] = replace(variable, value=cells.lost(variable.value, "it is set in one branch only"))
+        no[name] = variable._replace(value=cells.lost(variable.value, "it is set in one branch only"))
 
 
 def argument_of(reader: Reader, parameter: Tree, argument: Tree) -> tuple[str, Entity, Tree | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
@@ -66,8 +65,8 @@ class Interpreter(Declarations, Switches):
             keep = isinstance(variable.value, Place | Const)
             before = state.constants.get(name)
             if before is not None and isinstance(variable.value, Const) and before.value != variable.value:
-                variable, keep = replace(variable, value=Unknown(f"'{name}' is defined more than once")), True
-            state.constants[name] = variable if keep else replace(variable, value=Unknown(f"'{name}' is a variable"))
+                variable, keep = variable._replace(value=Unknown(f"'{name}' is defined more than once")), True
+            state.constants[name] = variable if keep else variable._replace(value=Unknown(f"'{name}' is a variable"))
 
     def template_parameter(self, name: str, is_type: bool, node: Tree) -> None:
         """A template parameter without an argument: a value that every instance may choose."""

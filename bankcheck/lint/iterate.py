@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.expr import CInt, Const, Evaluator, Node, Symbol, Unknown
@@ -104,7 +103,7 @@ class Loops(Changes):
         for name in cells.all_names(state):
             if name not in before[0]:
                 held = state.frame.scopes[0][name]
-                state.frame.scopes[0][name] = replace(held, value=cells.lost(held.value, "it is set in a loop"))
+                state.frame.scopes[0][name] = held._replace(value=cells.lost(held.value, "it is set in a loop"))
         state.maybe = (*state.maybe, *(why for why in doubts if why.startswith("the function")))
         return Flow.ON
 
@@ -144,7 +143,7 @@ class Loops(Changes):
         now = self.state.lookup(variable.name)
         if isinstance(variable.start, Unknown) or now is None:
             return variable
-        return replace(variable, end=loops.number_in(now.value))
+        return variable._replace(end=loops.number_in(now.value))
 
     def _once(
         self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, left: Leaving
@@ -250,7 +249,7 @@ class Loops(Changes):
                     and values.keys() & expr.symbols_of(number).keys()
                 ):
                     replaced = expr.substitute(number, values)
-                    scope[name] = replace(variable, value=loops.with_number(variable.value, replaced))
+                    scope[name] = variable._replace(value=loops.with_number(variable.value, replaced))
 
     def _unrolled(
         self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, before: Scopes, sites: int,
@@ -277,7 +276,7 @@ class Loops(Changes):
                     finished = iteration >= FEWEST_DOUBLINGS and bool(seen)
                     if finished and not self._repeats(assigned, seen, node, before):
                         why = f"the loop over '{', '.join(assigned)}' ends after at most {iteration} iterations"
-                        state.sites[sites:] = [replace(s, assumed=(*s.assumed, why)) for s in state.sites[sites:]]
+                        state.sites[sites:] = [s._replace(assumed=(*s.assumed, why)) for s in state.sites[sites:]]
                     break
                 if again is False:
                     finished = True

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
@@ -43,12 +42,11 @@ _FULL = Range(expr.INT.low, expr.INT.high)
 class Judge:
     """Judges the sites of one run: one block shape, shared caches."""
 
-    def __init__(self, block: Block, reasons: Mapping[str, str]) -> None:
-        self.block, self.reasons = block, reasons
+    def __init__(self, block: Block, reasons: Mapping[str, str], counter: Counter) -> None:
+        self.block, self.reasons, self.counter = block, reasons, counter
         self._coordinates = coordinates(block)
         self._splitter = Splitter(frozenset())
         self._placed: dict[int, tuple[Node, Node]] = {}
-        self.counter = Counter(block.warps)
         self.failed: dict[tuple[object, ...], str] = {}
         """Accesses for which no proof was found: other iterations of the same code are not tried again."""
         self.operations_left = MAX_OPERATIONS_IN_ALL
@@ -60,7 +58,7 @@ class Judge:
         try:
             rule = rule_of(site)
             verdict = _Judgement(self, site, rule).verdict()
-            return replace(verdict, reason=verdict.reason or rule.loop)
+            return verdict._replace(reason=verdict.reason or rule.loop)
         except BankcheckError as problem:
             return Verdict(site, reason=problem.message)
         except RecursionError:
@@ -252,7 +250,7 @@ class _Judgement:
             return self._unknown(reason)
         filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
         verdict = self._enumerated(domains, [*filters, *lane_terms], bounds, needs_apart=reason)
-        return replace(verdict, basis="proved" if verdict.basis == "computed" else verdict.basis)
+        return verdict._replace(basis="proved" if verdict.basis == "computed" else verdict.basis)
 
     # Counting
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bankcheck.ctype import Type
 from bankcheck.errors import BankcheckError
@@ -25,8 +26,7 @@ Instance = tuple[dict[str, int], dict[str, Type]]
 """Template arguments by name: numbers, and types."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownLaunch:
+class KnownLaunch(NamedTuple):
     """A launch found in some file: plain values, so that it can be used for a kernel in another file."""
 
     kernel: str
@@ -56,7 +56,7 @@ def find_launches(program: Program) -> list[KnownLaunch]:
             names = _assigned_kernels(site, program) or names
         for host in hosts(site.function, site.node, program):
             launch = _evaluated(site, host, f"{program.source.path}:{line}")
-            found.update(dict.fromkeys(replace(launch, kernel=name) for name in names))
+            found.update(dict.fromkeys(launch._replace(kernel=name) for name in names))
     return list(found)
 
 
@@ -124,7 +124,7 @@ def launches_of(
         for values, kinds in own:
             numbers, defaults = _defaults(kernel, program, {**values, **base.values, **fixed})
             merged = {**numbers, **values, **base.values, **fixed}
-            launch = replace(base, values=merged, types={**defaults, **kinds, **base.types})
+            launch = base._replace(values=merged, types={**defaults, **kinds, **base.types})
             key = (launch.block, tuple(sorted(merged.items())), tuple((n, str(t)) for n, t in launch.types.items()))
             chosen.setdefault(key, launch)
     result.chosen = list(chosen.values())[:MAX_LAUNCHES]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, shape_of, size_of
@@ -140,8 +139,8 @@ def check_swizzles(facts: Facts) -> Iterator[Finding]:
             else:
                 continue
             case = verdict.worst
-            yield replace(finding(facts, "BC201", f"'{verdict.site.buffer.name}' {text}", execution, verdict, case),
-                          severity="error")  # fmt: skip
+            message = f"'{verdict.site.buffer.name}' {text}"
+            yield finding(facts, "BC201", message, execution, verdict, case)._replace(severity="error")
 
 
 def _is_swizzled(offset: Node) -> bool:

@@ -8,7 +8,6 @@ as a symbol. `s >>= 1` or `pos = (pos + 4) & 63` have no such form: they are exe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from bankcheck import expr
@@ -23,8 +22,7 @@ MAX_UNROLL = 256
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(NamedTuple):
     """A variable that a loop changes: its value before the loop, its placeholder, and its value after one run."""
 
     name: str
@@ -55,7 +53,7 @@ def number_in(entity: Entity) -> Node | None:
 def with_number(entity: Entity, node: Node) -> Entity:
     """The entity with that integer replaced."""
     if isinstance(entity, Address):
-        return Address(replace(entity.place, offset_bytes=expr.cast(node, expr.LONG), row=None))
+        return Address(entity.place._replace(offset_bytes=expr.cast(node, expr.LONG), row=None))
     return node
 
 
@@ -237,8 +235,8 @@ def placed(
         kept = tuple(t for t in guard if not marks(t)[1] and not (isinstance(t, Const) and t.value))
         member = site.member
         if member is not None:
-            member = replace(member, base=expr.substitute(member.base, values))
-        result.append(replace(site, offset=offset, guard=kept, ranges=ranges, maybe=maybe, member=member))
+            member = member._replace(base=expr.substitute(member.base, values))
+        result.append(site._replace(offset=offset, guard=kept, ranges=ranges, maybe=maybe, member=member))
     return result
 
 

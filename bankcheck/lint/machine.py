@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck.ctype import Type
 from bankcheck.expr import Node, Span, Unknown
@@ -23,13 +24,12 @@ Change = tuple[int, ...] | str
 """A trial layout of an array: elements of padding per dimension, or "xor"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """What a launch fixes: the block, template arguments, and values of parameters; and what of it was assumed."""
 
     block: Block
-    values: Mapping[str, int] = field(default_factory=dict)
-    types: Mapping[str, Type] = field(default_factory=dict)
+    values: Mapping[str, int] = {}
+    types: Mapping[str, Type] = {}
     assumed: tuple[str, ...] = ()
     origin: str = ""
     sized: tuple[str, ...] = ()

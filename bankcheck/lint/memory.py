@@ -53,8 +53,7 @@ def is_dynamic(array: Array) -> bool:
     return isinstance(array, Buffer) and array.dynamic
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """A name's type (None: not understood) and what it holds now."""
 
     ctype: Type | None
@@ -64,8 +63,7 @@ class Variable:
     """Declared const: nothing changes it, whatever it is passed to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """One access met on the way through a kernel: everything needed to count it, before it is counted."""
 
     span: Span
@@ -107,8 +105,7 @@ class Site:
     """An atomic whose lanes the compiler adds up before memory sees them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """Where in a vector such as float4 an access to one member lies: the compiler may merge neighbours."""
 
     base: Node

@@ -6,8 +6,6 @@ memory. (Seen in the SASS of `a += s[t].x; a += s[t].y;` for sm_90: one LDS.64.)
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bankcheck import expr
 from bankcheck.ctype import Record, size_of
 from bankcheck.expr import Const, Node, Op
@@ -93,5 +91,5 @@ def _one(members: list[Site], start: int, wide: int) -> Site:
     names = dict.fromkeys(site.text.rpartition(".")[2] for site in members)
     kind = "load" if first.op == "load" else "store"
     note = f"the compiler merges {' '.join('.' + name for name in names)} into one {wide}-byte {kind}"
-    return replace(first, text=first.text.rpartition(".")[0] or first.text, offset=offset, bytes_per_lane=wide,
+    return first._replace(text=first.text.rpartition(".")[0] or first.text, offset=offset, bytes_per_lane=wide,
                    ctype=Record("vector", wide, wide, ()), notes=(note,), member=None)  # fmt: skip

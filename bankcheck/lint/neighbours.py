@@ -8,7 +8,6 @@ may be gone. So a conflict of this kind is not computed or proved: it assumes th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.expr import Undefined
@@ -54,7 +53,7 @@ def _judged(verdict: Verdict, others: list[Verdict], judge: Judge) -> Verdict:
                 f"'{text}' stays a {site.bytes_per_lane}-byte {site.op}: the compiler may merge it with its neighbours "
             )
             why += f"into one of {wide} bytes, which takes {merged.wavefronts} wavefronts (ideal {merged.ideal})"
-            return replace(verdict, merging=why)
+            return verdict._replace(merging=why)
     return verdict
 
 

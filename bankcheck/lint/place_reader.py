@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
@@ -65,7 +64,7 @@ class PlaceReader(TypeReader):
 
     def _first(self, place: Place) -> Place:
         assert isinstance(place.ctype, ArrayType)
-        return replace(place, ctype=place.ctype.element, step_bytes=place.ctype.step_bytes, row=Const(0))
+        return place._replace(ctype=place.ctype.element, step_bytes=place.ctype.step_bytes, row=Const(0))
 
     def combine(self, name: str, left: Entity, right: Entity, node: Tree) -> Entity:
         """A binary operation on two entities: numbers, or a pointer and a number."""
@@ -86,9 +85,9 @@ class PlaceReader(TypeReader):
                 offset = expr.binary(name, place.offset_bytes, operand, span)
                 text = " ".join(self.snippet.source(node).split())[:60]
                 assumed = with_start_assumed(place, name, operand, text)
-                return Address(replace(place, offset_bytes=offset, assumed=assumed))
+                return Address(place._replace(offset_bytes=offset, assumed=assumed))
             why = f"'{name}' on an address is not followed"
-            return Address(replace(place, offset_bytes=Unknown(why, span, expr.LONG)))
+            return Address(place._replace(offset_bytes=Unknown(why, span, expr.LONG)))
         one, other_number = self.as_integer(left, node), self.as_integer(right, node)
         if name not in expr.BINARY:
             return Unknown(f"the operator '{name}' is not followed", span)
@@ -110,7 +109,7 @@ class PlaceReader(TypeReader):
         else:
             scaled = expr.binary("*", expr.cast(steps, expr.LONG), Const(place.step_bytes, expr.LONG))
             offset = sum_of(place.offset_bytes, scaled)
-        return replace(place, offset_bytes=offset)
+        return place._replace(offset_bytes=offset)
 
     def _subscript_expression(self, node: Tree, pointer: bool) -> Entity:
         base = self.pointer(field_of(node, "argument"))
@@ -131,7 +130,7 @@ class PlaceReader(TypeReader):
         stored = index
         if place.array.xor_columns and place.row is not None and not isinstance(inner.ctype, ArrayType):
             stored = expr.binary("^", index, place.row)
-        return replace(self._moved(inner, stored), row=index)
+        return self._moved(inner, stored)._replace(row=index)
 
     def _pointer_expression(self, node: Tree, pointer: bool) -> Entity:
         argument = field_of(node, "argument")
@@ -190,4 +189,4 @@ def member_of(place: Place | None, name: str) -> Place | None:
         return None
     ctype, offset = found
     moved = sum_of(place.offset_bytes, Const(offset, expr.LONG))
-    return replace(place, offset_bytes=moved, ctype=ctype, step_bytes=size_of(ctype), row=None)
+    return place._replace(offset_bytes=moved, ctype=ctype, step_bytes=size_of(ctype), row=None)

@@ -7,7 +7,6 @@ is lost.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, Type, size_of
@@ -328,9 +327,9 @@ class Reader(PlaceReader):
         if isinstance(ctype, PointerType):
             if place.ctype == ctype.pointee:
                 return address
-            return Address(replace(place, ctype=ctype.pointee, step_bytes=size_of(ctype.pointee), row=None))
+            return Address(place._replace(ctype=ctype.pointee, step_bytes=size_of(ctype.pointee), row=None))
         if isinstance(ctype, CInt) and ctype.bits >= 32:
-            return Address(replace(place, ctype=BYTE, step_bytes=1, row=None))
+            return Address(place._replace(ctype=BYTE, step_bytes=1, row=None))
         return Unknown("an address is used as a number", (0, 0))
 
     def _call_expression(self, node: Tree, pointer: bool) -> Entity:

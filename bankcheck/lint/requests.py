@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
@@ -33,8 +34,7 @@ Offsets = tuple[int | None, ...]
 """The byte offset in the array at which each of 32 lanes starts, None where it takes no part."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
+class Requests(NamedTuple):
     """All requests of one access."""
 
     site: Site

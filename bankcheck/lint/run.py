@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -180,5 +179,5 @@ def _header(path: Path, roots: Sequence[Path]) -> str | None:
 def mark_known(results: Iterable[FileResult], known: frozenset[str]) -> Iterator[FileResult]:
     """The results with the findings of a baseline marked."""
     for result in results:
-        findings = tuple(replace(f, known=f.fingerprint in known) for f in result.findings)
-        yield replace(result, findings=findings)
+        findings = tuple(f._replace(known=f.fingerprint in known) for f in result.findings)
+        yield result._replace(findings=findings)

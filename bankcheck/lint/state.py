@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
-from bankcheck.ctype import Record, Type, align_of, size_of
+from bankcheck.ctype import ArrayType, PointerType, Type, align_of, size_of
 from bankcheck.expr import CInt, Const, Node, Op, Span, Symbol, Unknown
 from bankcheck.hardware import WARP_LANES
 from bankcheck.launch import Block
@@ -171,14 +171,14 @@ class State:
 
     def declare(self, name: str, variable: Variable) -> None:
         """A new variable in the innermost scope."""
-        self.frame.scopes[-1][name] = replace(variable, value=self._small(variable.value))
+        self.frame.scopes[-1][name] = variable._replace(value=self._small(variable.value))
 
     def assign(self, name: str, value: Entity) -> None:
         """A new value; a name that is not declared here is left alone."""
         for scope in reversed(self.frame.scopes):
             if name in scope:
                 if not scope[name].constant:
-                    scope[name] = replace(scope[name], value=self._small(value))
+                    scope[name] = scope[name]._replace(value=self._small(value))
                 return
 
     def _small(self, value: Entity) -> Entity:
@@ -186,7 +186,7 @@ class State:
         if isinstance(node, Op) and self._size(node) > MAX_TREE:
             unknown = Unknown("the expression is too large", node.span, node.ctype)
             if isinstance(value, Address):
-                return Address(replace(value.place, offset_bytes=unknown))
+                return Address(value.place._replace(offset_bytes=unknown))
             return unknown
         return value
 
@@ -350,5 +350,4 @@ class State:
 
 
 def _type_text(ctype: Type) -> str:
-    name = ctype.name if isinstance(ctype, Record | CInt) or hasattr(ctype, "name") else "this type"
-    return f"'{name}'"
+    return "'this type'" if isinstance(ctype, ArrayType | PointerType) else f"'{ctype.name}'"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bankcheck.banks import Traffic
 from bankcheck.ctype import Opaque, name_of
@@ -14,8 +15,7 @@ from bankcheck.lint.findings import Basis
 from bankcheck.lint.memory import Site
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """One count and a sample of the values that lead to it."""
 
     traffic: Traffic | None
@@ -35,8 +35,7 @@ class Case:
         return (self.traffic.excess or 0) if self.traffic else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What a site costs, or why it is not known."""
 
     site: Site
@@ -91,7 +90,7 @@ class Tally:
     ) -> tuple[Case, ...]:
         """The cases, worst first; `bind` tells the values of a sample as they are reported."""
         found = [
-            replace(c, bind=bind(c.bind), points=self.points[key], when=when.get(key, ""))
+            c._replace(bind=bind(c.bind), points=self.points[key], when=when.get(key, ""))
             for key, c in self.samples.items()
         ]
         return tuple(sorted(found, key=lambda c: (-c.excess, -(c.traffic.ways if c.traffic else 0), bool(c.fault))))

@@ -8,7 +8,7 @@ is compared with what the package itself computes for it, at some of the points,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
@@ -72,7 +72,7 @@ def with_padding(options: Options, extra: int) -> Options:
     """`options` without swizzle and with rows padded by `extra` elements."""
     outer = options.pad[:-1]
     pad = (*outer, extra) if outer or extra else ()
-    return replace(options, pad=pad, swizzle=None, swizzle_unit="element", swizzle_xor=False)
+    return options._replace(pad=pad, swizzle=None, swizzle_unit="element", swizzle_xor=False)
 
 
 def coordinates(analysis: Analysis, options: Options) -> Coordinates:
@@ -82,7 +82,7 @@ def coordinates(analysis: Analysis, options: Options) -> Coordinates:
     knobs = tuple(_knobs(plain, analysis))
     wider, no_padding = _changed(text, with_padding(options, 1))
     widest, _ = _changed(text, with_padding(options, MOST_PADDING))
-    mixed, no_xor = _changed(text, replace(plain_options(options), pad=(), swizzle_xor=True))
+    mixed, no_xor = _changed(text, plain_options(options)._replace(pad=(), swizzle_xor=True))
     points = []
     for number, point in enumerate(_points(knobs, plain)):
         places, undefined = _places(plain, wider, point)

@@ -63,7 +63,7 @@ def access_layouts(analysis: Analysis, options: Options, device: RequestDevice) 
     access = analysis.access
     if not access.rule.instruction.startswith("ld"):
         return []
-    plain = read_access(access.text, replace(options, swizzle=None, swizzle_xor=False))
+    plain = read_access(access.text, options._replace(swizzle=None, swizzle_xor=False))
     return [
         _case_layout(access, plain, case, device)
         for case in analysis.cases
