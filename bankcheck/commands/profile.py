@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import click
 
 from bankcheck.commands.common import HTML, picture_options, write_pictures
-from bankcheck.compiled.checks import parse_check
 from bankcheck.compiled.files import profile_file
 from bankcheck.compiled.inputs import SOURCE_SUFFIXES, Build
 from bankcheck.compiled.launch import Options
@@ -22,6 +21,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.report import profile_text
 
 if TYPE_CHECKING:
+    from bankcheck.compiled.checks import Check
     from bankcheck.report.listing import Code
     from bankcheck.stills.canvas import Canvas
 
@@ -63,7 +63,7 @@ def command(
 
     FILE is a cubin, a fat binary or executable, PTX, or CUDA source.
     """
-    limits = [parse_check(text) for text in checks]
+    limits = _limits(checks)
     if old is not None and form not in ("text", "json"):
         raise BankcheckError(f"--diff prints text or json, not {form}")
     options = Options(block, grid, arguments, smem)
@@ -95,6 +95,14 @@ def command(
                 click.echo(message, err=True)
                 status = 1
     return status
+
+
+def _limits(checks: tuple[str, ...]) -> list[Check]:
+    if not checks:
+        return []
+    from bankcheck.compiled.checks import parse_check
+
+    return [parse_check(text) for text in checks]
 
 
 def _write_html(path: Path, file: str, profiles: list[KernelProfile]) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from bankcheck.compiled.cubin import is_cubin
+from bankcheck.compiled.disassembly import disassemble
 from bankcheck.compiled.inputs import Build, Input, load
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.results import KernelProfile
-from bankcheck.compiled.toolchain import disassemble
 from bankcheck.errors import BankcheckError
 
 

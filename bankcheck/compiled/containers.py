@@ -11,7 +11,8 @@ import struct
 import tempfile
 from pathlib import Path
 
-from bankcheck.compiled.toolchain import find_tool, run_tool
+from bankcheck.compiled.processes import run_tool
+from bankcheck.compiled.toolchain import find_tool
 from bankcheck.errors import BankcheckError
 
 _MAGIC = struct.pack("<I", 0xBA55ED50)

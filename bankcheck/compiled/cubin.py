@@ -8,7 +8,7 @@ Everything here treats the file as hostile: every offset is checked before use.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
 
@@ -22,8 +22,7 @@ _ENTRY = 0x10
 """The symbol flag of a kernel."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One kernel parameter: where it lies in the parameter area, in bytes."""
 
     position: int
@@ -31,8 +30,7 @@ class Parameter:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFacts:
+class KernelFacts(NamedTuple):
     """What the ELF says about one kernel. `parameter_base` is the constant-bank offset of parameter 0."""
 
     name: str
@@ -44,8 +42,7 @@ class KernelFacts:
     cluster: tuple[int, int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cubin:
+class Cubin(NamedTuple):
     """A parsed cubin: kernels by mangled name, initialised constant banks, addresses in bank 4 by offset."""
 
     arch: str
@@ -54,12 +51,11 @@ class Cubin:
     """(bank, kernel name or "") -> its bytes in the file."""
     global_addresses: dict[int, str]
     """Offset in constant bank 4 -> the symbol whose address the loader puts there."""
-    functions: dict[str, tuple[str, int]] = field(default_factory=dict)
+    functions: dict[str, tuple[str, int]]
     """Function symbol -> (name of its text section without `.text.`, offset in it)."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(NamedTuple):
     name: str
     kind: int
     data: bytes

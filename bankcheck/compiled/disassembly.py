@@ -1,4 +1,4 @@
-"""What `nvdisasm -c -gi -ndf` prints, to functions: their instructions, each with its places in the source.
+"""Runs `nvdisasm -c -gi -ndf`, and reads what it prints: functions of instructions, each with its places in the source.
 
     //## File "/src/tile.hpp", line 7 inlined at "/src/a.cu", line 30
     /*0090*/              @!P0 BRA `(.L_x_1) ;
@@ -8,9 +8,14 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
+from bankcheck.compiled.cache import cached, content_key, store
+from bankcheck.compiled.processes import run_tool
 from bankcheck.compiled.sass import INSTRUCTION_BYTES, Function, Instruction, Place, decoded
+from bankcheck.compiled.toolchain import require_tool, tool_version
 from bankcheck.errors import BankcheckError
 
 MAX_INSTRUCTIONS = 400_000
@@ -23,6 +28,25 @@ _CODE = re.compile(r"\s*/\*[0-9a-f]+\*/\s+(?:(@!?U?P\w)\s+)?(\S+?)(?:\s+(.*?))?\
 _NAME = re.compile(r"`\(([^()]*)\)")
 _GAP = re.compile(r"(?<=\w) (?=[\w$-])")
 """Between a register and what is added to it: `BRX R4 -0x120`."""
+
+
+def disassemble(cubin: bytes, use_cache: bool) -> bytes:
+    """`nvdisasm -c -gi -ndf` of a cubin: code with the inline stack of every line.
+
+    The analysis that finds the targets of indirect branches (`-ndf`: without) takes half of the time and is not needed;
+    JSON takes longer, and does not have the inline stack.
+    """
+    tool = require_tool("nvdisasm")
+    key = content_key("disassembly-3", cubin, tool_version(tool))
+    if use_cache and (known := cached(key)):
+        return known
+    with tempfile.TemporaryDirectory(prefix="bankcheck-") as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(cubin)
+        listing = run_tool([tool, "-c", "-gi", "-ndf", str(path)], "nvdisasm")
+    if use_cache:
+        store(key, listing)
+    return listing
 
 
 def read_listing(listing: bytes, only: frozenset[str] | None = None) -> dict[str, Function]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from bankcheck.compiled import compilers, linker
-from bankcheck.compiled.containers import device_images
+from bankcheck.compiled import compilers
 from bankcheck.compiled.cubin import Cubin, is_cubin, is_relocatable, read_cubin
 from bankcheck.compiled.names import plain_name
-from bankcheck.compiled.source import SourceFacts, read_source
+from bankcheck.compiled.source import NO_SOURCE, SourceFacts, read_source
 from bankcheck.errors import BankcheckError
 
 MAX_FILE_BYTES = 512 << 20
 SOURCE_SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx")
 
 
-@dataclass(frozen=True, slots=True)
-class Build:
+class Build(NamedTuple):
     """How to compile, where that is needed."""
 
     arch: str = ""
@@ -27,18 +25,18 @@ class Build:
     use_cache: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """One device image and what its source says."""
 
     data: bytes
     cubin: Cubin
-    facts: SourceFacts = field(default_factory=SourceFacts)
+    facts: SourceFacts = NO_SOURCE
 
     @property
     def missing_templates(self) -> list[str]:
         """Kernel templates of the source that the code has no instance of."""
-        return sorted(self.facts.templates - {plain_name(name) for name in self.cubin.kernels})
+        templates = self.facts.templates
+        return sorted(templates - {plain_name(name) for name in self.cubin.kernels}) if templates else []
 
 
 def read_file(path: str) -> bytes:
@@ -62,6 +60,8 @@ def load(path: str, data: bytes, build: Build) -> list[Input]:
         return [Input(cubin, read_cubin(cubin), facts)]
     if Path(path).suffix == ".ptx" or (data.lstrip()[:2] == b"//" and b".target" in data[:4096]):
         return [_assembled(data, build)]
+    from bankcheck.compiled.containers import device_images  # not needed for the usual inputs
+
     images = device_images(data)
     if not images:
         raise BankcheckError(f"{path} is no cubin, PTX, CUDA source or program with device code")
@@ -70,6 +70,8 @@ def load(path: str, data: bytes, build: Build) -> list[Input]:
 
 
 def _assembled(ptx: bytes, build: Build) -> Input:
+    from bankcheck.compiled import linker
+
     cubin = linker.assemble(ptx, build.arch, build.use_cache)
     return Input(cubin, read_cubin(cubin))
 
@@ -87,5 +89,7 @@ def _images(path: str, cubins: list[bytes], build: Build) -> list[Input]:
     linked = {name for item in whole for name in item.cubin.kernels}
     if all(item.cubin.kernels.keys() <= linked for item in parts) and whole:
         return whole  # a program may keep the parts that it was linked from
+    from bankcheck.compiled import linker
+
     cubin = linker.link([item.data for item in parts], arch, build.use_cache)
     return [*whole, Input(cubin, read_cubin(cubin))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck.compiled.cubin import KernelFacts, Parameter
 from bankcheck.errors import BankcheckError
@@ -18,8 +18,7 @@ STACK_POINTER = 0x00FF_0000
 MAX_BLOCK_THREADS = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """One launch. `constants` maps a byte offset in constant bank 0 to a known 32-bit word."""
 
     block: tuple[int, int, int]
@@ -103,8 +102,7 @@ _INTEGERS = ("int", "long", "short", "char", "unsigned", "size_t", "bool", "sign
 _FLOATS = ("float", "double", "__half", "__nv_bfloat16", "half")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What the user said about the launch; empty where nothing was said."""
 
     block: str = ""

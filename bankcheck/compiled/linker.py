@@ -8,8 +8,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from bankcheck.compiled.cache import cached, content_key, store
 from bankcheck.compiled.names import demangle
-from bankcheck.compiled.toolchain import cached, content_key, find_library, find_tool, run_tool, store, tool_version
+from bankcheck.compiled.processes import run_tool
+from bankcheck.compiled.toolchain import find_library, find_tool, tool_version
 from bankcheck.errors import BankcheckError
 
 _CUBIN, _PTX = 1, 2

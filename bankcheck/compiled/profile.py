@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bankcheck.compiled import disassembly, flow, names, sass
 from bankcheck.compiled.blocks import count_blocks
@@ -21,7 +21,7 @@ from bankcheck.compiled.launch import (
 from bankcheck.compiled.memory_opcodes import Access, access_of
 from bankcheck.compiled.results import ASSUMED, COMPUTED, UNKNOWN, InstructionProfile, KernelProfile
 from bankcheck.compiled.sass import Function, Instruction, Place
-from bankcheck.compiled.source import SourceFacts
+from bankcheck.compiled.source import NO_SOURCE, SourceFacts
 from bankcheck.compiled.special_opcodes import make_geometry
 from bankcheck.compiled.tally import Row, Tally
 from bankcheck.errors import BankcheckError
@@ -203,7 +203,7 @@ def profile_cubin(
     if not chosen:
         raise BankcheckError("the file has no kernels")
     functions = disassembly.read_listing(listing, frozenset(chosen))
-    source = source or SourceFacts()
+    source = source or NO_SOURCE
     plain = {name: names.plain_name(name) for name in chosen}
     parameters = {name: source.parameters.get(plain[name], ()) for name in chosen}
     arguments = arguments_for(options.arguments, {name: (cubin.kernels[name], parameters[name]) for name in chosen})
@@ -214,7 +214,7 @@ def profile_cubin(
         profiles.append(
             profile_kernel(
                 cubin, cubin.kernels[name], functions[name],
-                replace(options, arguments=arguments[name]), parameters[name],
+                options._replace(arguments=arguments[name]), parameters[name],
                 source.shapes.get(plain[name], ("", "")), limits,
             )
         )  # fmt: skip

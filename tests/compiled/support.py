@@ -42,7 +42,7 @@ class Built:
         self.data = data
         self.cubin: Cubin = read_cubin(data)
         self._known: dict[tuple[object, ...], KernelProfile] = {}
-        self.listing = toolchain.disassemble(data, True)
+        self.listing = disassembly.disassemble(data, True)
 
     def profile(
         self, kernel: str, block: str, grid: str = "1", *arguments: str, smem: int = 0, limits: Limits | None = None

@@ -1,0 +1,46 @@
+"""Results kept between runs, by the hash of what they were made from: input, options, and the tool.
+
+They lie under the user's cache directory; `BANKCHECK_CACHE` moves them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """Where results are kept: $BANKCHECK_CACHE, else $XDG_CACHE_HOME/bankcheck, else ~/.cache/bankcheck."""
+    explicit = os.environ.get("BANKCHECK_CACHE")
+    return (
+        Path(explicit) if explicit else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bankcheck"
+    )
+
+
+def content_key(*parts: bytes | str) -> str:
+    """A name for this content: the hash of all parts."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:40]
+
+
+def cached(key: str) -> bytes | None:
+    """What was stored under `key`, or None."""
+    try:
+        return (cache_folder() / key[:2] / key).read_bytes()
+    except OSError:
+        return None
+
+
+def store(key: str, data: bytes) -> None:
+    """Store under `key`; a cache that cannot be written is no error. Readers never see half a file."""
+    with contextlib.suppress(OSError):
+        folder = cache_folder() / key[:2]
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = folder / f"{key}-{os.getpid()}"
+        unfinished.write_bytes(data)
+        os.replace(unfinished, folder / key)
