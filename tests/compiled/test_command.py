@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -40,6 +42,40 @@ def test_source_to_report() -> None:
     row = next(line for line in lines if "xor-transpose.cu:3" in line)
     assert "32-way" in row or "1-way" in row
     assert lines[-1].strip() == "4 of 4 memory instructions are counted exactly for this launch"
+
+
+def test_what_rests_on_a_guess_is_not_called_exact() -> None:
+    """Block and grid are given, and n is not: all counts of a kernel that reads it are assumed."""
+    arguments = (str(XOR), "--block", "32,32", "--grid", "1")
+    last = run_command(*arguments).stdout.splitlines()[-1].strip()
+    assert last == "4 of 4 memory instructions are counted, under the assumptions listed"
+    (kernel,) = json.loads(run_command(*arguments, "--format", "json").stdout)["kernels"]
+    assert {row["status"] for row in kernel["instructions"]} == {"assumed"} and "parameter n" in kernel["assumptions"][
+        0
+    ]
+    (kernel,) = json.loads(run_command(*arguments, "--arg", "n=64", "--format", "json").stdout)["kernels"]
+    assert {row["status"] for row in kernel["instructions"]} == {"computed"}
+
+
+@pytest.mark.parametrize("given", [("--grid", "1", "--arg", "2=64"), ("--block", "32", "--arch", "sm_80")])
+def test_a_guessed_block_and_rules_of_another_architecture_are_assumed(given: tuple[str, ...]) -> None:
+    found = run_command(str(XOR), *given, "--format", "json")
+    (kernel,) = json.loads(found.stdout)["kernels"]
+    assert {row["status"] for row in kernel["instructions"]} == {"assumed"}
+
+
+def test_a_cached_answer_loads_little() -> None:
+    need_tools()
+    arguments = ["profile", str(XOR), "--block", "32,32", "--arg", "n=64"]
+    heavy = ("numpy", "subprocess", "tempfile", "ctypes", "bankcheck.compiled.sass", "bankcheck.compiled.profile")
+    code = (
+        f"import sys; from bankcheck.cli import main\nsys.argv = ['bankcheck', *{arguments!r}]\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "4 of 4" in done.stdout and done.stdout.splitlines()[-1] == "[]"
 
 
 def test_json_fields(cubin: Path) -> None:
