@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bankcheck.compiled import toolchain
+from bankcheck.compiled import disassembly, toolchain
 from bankcheck.compiled.cubin import read_cubin
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.profile import profile_cubin
@@ -55,9 +55,9 @@ def measure(source: Path, kernel: str, block: str, given: tuple[str, ...], folde
     cached = best(command)
     data = cubin.read_bytes()
     facts = read_cubin(data)
-    listing, inlining = toolchain.disassemble(data, facts.has_inlining, True)
+    listing = disassembly.disassemble(data, True)
     options = Options(block, "1", given)
-    alone = best(lambda: profile_cubin(facts, listing, inlining, kernel, options))
+    alone = best(lambda: profile_cubin(facts, listing, kernel, options))
     row = f"{source.stem:24}{compiled:8.2f}{cold:8.2f}{cached:8.2f}{1000 * alone:9.0f} ms{cold / compiled:9.1f}x"
     if other := shutil.which("cuxray"):
         reported = best(lambda: subprocess.run([other, "report", str(cubin)], capture_output=True))
@@ -69,10 +69,10 @@ def loop_lengths(folder: Path) -> None:
     """The same loop at two lengths: fast-forward makes them cost the same."""
     data = (folder / "loops.cubin").read_bytes()
     facts = read_cubin(data)
-    listing, inlining = toolchain.disassemble(data, facts.has_inlining, True)
+    listing = disassembly.disassemble(data, True)
     for length in (64, 4096, 4_096_000):
         options = Options("256", "1", ("0=128", f"1={length}"))
-        seconds = best(lambda options=options: profile_cubin(facts, listing, inlining, "tiled", options))  # type: ignore[misc]
+        seconds = best(lambda options=options: profile_cubin(facts, listing, "tiled", options))  # type: ignore[misc]
         print(f"K = {length:<20}{1000 * seconds:9.0f} ms")
 
 

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bankcheck import __version__
 from bankcheck.commands.common import HTML, picture_options, write_pictures
-from bankcheck.compiled import report
 from bankcheck.compiled.files import profile_file
 from bankcheck.compiled.inputs import SOURCE_SUFFIXES, Build
 from bankcheck.compiled.launch import Options
-from bankcheck.compiled.limits import parse_check
 from bankcheck.compiled.results import KernelProfile
 from bankcheck.errors import BankcheckError
+from bankcheck.report import profile_text
 
 if TYPE_CHECKING:
+    from bankcheck.compiled.checks import Check
     from bankcheck.report.listing import Code
     from bankcheck.stills.canvas import Canvas
 
@@ -64,7 +63,7 @@ def command(
 
     FILE is a cubin, a fat binary or executable, PTX, or CUDA source.
     """
-    limits = [parse_check(text) for text in checks]
+    limits = _limits(checks)
     if old is not None and form not in ("text", "json"):
         raise BankcheckError(f"--diff prints text or json, not {form}")
     options = Options(block, grid, arguments, smem)
@@ -98,11 +97,19 @@ def command(
     return status
 
 
+def _limits(checks: tuple[str, ...]) -> list[Check]:
+    if not checks:
+        return []
+    from bankcheck.compiled.checks import parse_check
+
+    return [parse_check(text) for text in checks]
+
+
 def _write_html(path: Path, file: str, profiles: list[KernelProfile]) -> None:
     from bankcheck.page.code import code_view
     from bankcheck.page.shell import page, write_page
 
-    text = report.text(profiles, _sources(profiles, file), sass=False, color=False, width=160)
+    text = profile_text.text(profiles, _sources(profiles, file), sass=False, color=False, width=160)
     code = _code(file, profiles)
     write_page(path, page(code.title, [code_view(code, text)]))
 
@@ -121,15 +128,14 @@ def _code(file: str, profiles: list[KernelProfile]) -> Code:
 
 def _shown(profiles: list[KernelProfile], file: str, form: str, sass: bool) -> str:
     if form == "json":
-        return report.document(profiles)
+        return profile_text.document(profiles)
     if form in ("github", "sarif"):
-        from bankcheck.compiled import findings
+        from bankcheck.report.profile_findings import github, sarif
 
-        root = Path.cwd()
-        return findings.github(profiles, root) if form == "github" else findings.sarif(profiles, __version__, root)
+        return (github if form == "github" else sarif)(profiles, Path.cwd())
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 160
-    return report.text(profiles, _sources(profiles, file), sass=sass, color=color, width=width)
+    return profile_text.text(profiles, _sources(profiles, file), sass=sass, color=color, width=width)
 
 
 def _sources(profiles: list[KernelProfile], built: str) -> dict[str, list[str]]:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from bankcheck.compiled.cubin import is_cubin
+from bankcheck.compiled.disassembly import disassemble
 from bankcheck.compiled.inputs import Build, Input, load
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.results import KernelProfile
-from bankcheck.compiled.toolchain import disassemble
 from bankcheck.errors import BankcheckError
 
 
@@ -45,8 +45,7 @@ def profile_compiled(
     options = Options(",".join(map(str, block)), ",".join(map(str, grid)), given, shared_bytes)
     profiles: list[KernelProfile] = []
     for item in _images(kernel, wanted, arch):
-        listing, inlining = disassemble(item.data, item.cubin.has_inlining, True)
-        profiles += profile_cubin(item.cubin, listing, inlining, wanted, options, item.facts)
+        profiles += profile_cubin(item.cubin, disassemble(item.data, True), wanted, options, item.facts)
     return profiles
 
 

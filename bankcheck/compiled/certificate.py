@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bankcheck.compiled.access import GENERIC, GLOBAL, LOCAL, SHARED
 from bankcheck.compiled.meaning import Meaning
+from bankcheck.compiled.memory_opcodes import GENERIC, GLOBAL, LOCAL, SHARED
 from bankcheck.compiled.semantics import truth_table
 from bankcheck.compiled.values import LANES, Mask, Value
 

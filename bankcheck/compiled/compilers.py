@@ -1,26 +1,20 @@
-"""CUDA source or PTX to a cubin: NVRTC and nvJitLink by ctypes, nvcc and ptxas as programs."""
+"""CUDA source to a cubin: which compiler, with which options, and whether it has to run at all."""
 
 from __future__ import annotations
 
-import ctypes
 import json
 import re
-import shlex
-import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from bankcheck.compiled import shims
-from bankcheck.compiled.cubin import read_cubin
-from bankcheck.compiled.names import choose_kernels
-from bankcheck.compiled.source import SourceFacts, blank, blank_host_code, top_level_items, without_comments
-from bankcheck.compiled.toolchain import cached, content_key, find_tool, run_tool, store, tool_version, wheel_folders
+from bankcheck.cache import cached, content_key, store
+from bankcheck.compiled.source import SourceFacts
+from bankcheck.compiled.toolchain import find_library, find_tool, tool_version
 from bankcheck.errors import BankcheckError
 
 NVRTC = "nvrtc"
 """Given as nvcc: the library, which starts faster, though it may be of another version than the nvcc on the PATH."""
-_ATTEMPTS = 40
 _NEEDED = "to compile this file: pip install 'bankcheck[compile]', put nvcc on the PATH, or give --nvcc"
 
 
@@ -49,9 +43,13 @@ def compile_source(
     if use_cache and (known := cached(key)):
         return known
     if compiler:
-        cubin = _by_nvcc(compiler, path, arch, instances, options, kernel or "")
+        from bankcheck.compiled.nvcc import compile_by_nvcc  # what runs is loaded where it has to
+
+        cubin = compile_by_nvcc(compiler, path, arch, instances, options, kernel or "")
     else:
-        cubin = _Nvrtc(str(library)).compile(path, data.decode(errors="replace"), arch, instances, options)
+        from bankcheck.compiled.nvrtc import Nvrtc
+
+        cubin = Nvrtc(str(library)).compile(path, data.decode(errors="replace"), arch, instances, options)
     if use_cache:
         store(key, cubin)
     return cubin
@@ -98,6 +96,8 @@ def _compile_commands(path: str) -> tuple[list[str], str | None]:
 
 
 def _recorded_options(place: Path, target: Path) -> tuple[list[str], str | None]:
+    import shlex
+
     try:
         entries = json.loads(place.read_bytes())
         entry = next(e for e in entries if (Path(e["directory"]) / e["file"]).resolve() == target)
@@ -114,233 +114,3 @@ def _recorded_options(place: Path, target: Path) -> tuple[list[str], str | None]
         return [], None
     compiler = words[0] if Path(words[0]).name == "nvcc" and Path(words[0]).is_file() else None
     return kept, compiler
-
-
-def _refuse_shell_text(path: str, options: Sequence[str]) -> None:
-    """nvcc starts its tools through a shell, in which names and options with these characters would run commands.
-
-    (Seen with nvcc 13.0: a file named `$(command).cu`. It escapes quotes in options, but not in file names.)
-    """
-    names = {path: '$`"\\\n', str(Path(path).resolve()): '$`"\\\n', **dict.fromkeys(options, "$`\n")}
-    for text, active in names.items():
-        if any(character in text for character in active):
-            shown = text[:60].replace("\n", " ")
-            raise BankcheckError(f"nvcc would hand '{shown}' to a shell: not compiled with it (try --nvcc {NVRTC})")
-
-
-def _has(cubin: bytes, kernel: str) -> bool:
-    try:
-        return bool(choose_kernels(kernel, read_cubin(cubin).kernels))
-    except BankcheckError:
-        return False
-
-
-def _by_nvcc(
-    compiler: str, path: str, arch: str, instances: Sequence[str], options: Sequence[str], kernel: str
-) -> bytes:
-    """Compile with nvcc; instances that are asked for get their address taken in a file that includes this one."""
-    _refuse_shell_text(path, options)
-    path = f"./{path}" if path.startswith("-") else path
-    with tempfile.TemporaryDirectory(prefix="bankcheck-") as folder:
-        output = str(Path(folder) / "kernel.cubin")
-        source = path
-        standard = [] if any(word.lstrip("-").startswith("std") for word in options) else ["-std=c++17"]
-        command = [compiler, *standard, f"-arch={arch}", "-lineinfo", "-cubin", *options, "-o", output]
-        missing = [instance for instance in instances if instance.count("<")]
-        if missing:
-            source = str(Path(folder) / "instances.cu")
-            lines = [f'#include "{Path(path).resolve()}"']
-            lines += [f"auto* bankcheck_instance_{at} = &{name};" for at, name in enumerate(missing)]
-            Path(source).write_text("\n".join(lines) + "\n")
-            try:
-                run_tool([*command, source], "nvcc")
-            except BankcheckError as problem:
-                # An instance whose arguments are local to the host code: nvcc makes it from the launch itself.
-                run_tool([*command, path], "nvcc")
-                if kernel in missing and not _has(Path(output).read_bytes(), kernel):
-                    raise problem
-        else:
-            run_tool([*command, source], "nvcc")
-        return Path(output).read_bytes()
-
-
-def find_library(name: str) -> Path | None:
-    """lib<name>.so of the wheels or the toolkit, newest first."""
-    places = [folder / "lib" for folder in wheel_folders()]
-    places += [Path("/usr/local/cuda/lib64")]
-    for place in places:
-        for file in sorted(place.glob(f"lib{name}.so*"), reverse=True):
-            if "builtins" not in file.name:
-                return file
-    return None
-
-
-def include_folders() -> list[str]:
-    """Header folders of the wheels and the toolkit (CUDA runtime, cccl)."""
-    roots = [folder / "include" for folder in wheel_folders()] + [Path("/usr/local/cuda/include")]
-    found = [root for root in roots if (root / "cuda_fp16.h").is_file() or (root / "nv").is_dir() or root.is_dir()]
-    return [str(place) for root in found for place in (root, root / "cccl") if place.is_dir()]
-
-
-class _Nvrtc:
-    """The few calls of NVRTC that are needed."""
-
-    def __init__(self, library: str) -> None:
-        try:
-            self._library = ctypes.CDLL(library)
-        except OSError as problem:
-            raise BankcheckError(f"NVRTC could not be loaded: {problem}") from None
-        self._library.nvrtcGetErrorString.restype = ctypes.c_char_p
-
-    def compile(self, path: str, text: str, arch: str, instances: Sequence[str], options: Sequence[str]) -> bytes:
-        """Compile for `arch`, removing host code and what NVRTC cannot read, line numbers kept."""
-        text = blank_host_code(text)
-        standard = [] if any("std=" in option for option in options) else ["-std=c++17"]
-        flags = [
-            f"--gpu-architecture={arch}",
-            "-lineinfo",
-            "-default-device",
-            f"--pre-include={shims.PRELUDE}",
-            *standard,
-        ]
-        flags += [f"-I{folder}" for folder in (str(Path(path).resolve().parent), *include_folders())]
-        flags += list(options)
-        names, first_error = list(instances), ""
-        for _ in range(_ATTEMPTS):
-            cubin, log = self._attempt(path, text, flags, names)
-            if cubin is not None:
-                return cubin
-            first_error = first_error or _first_error(log)
-            bad_name = next((name for name in names if f'name expression: "{name}"' in log or name in log), None)
-            reduced = _without_offender(text, log, Path(path).name)
-            if reduced is not None:
-                text = reduced
-            elif bad_name is not None:
-                names.remove(bad_name)
-            else:
-                break
-        raise BankcheckError(f"NVRTC cannot compile {path}: {first_error}")
-
-    def _attempt(self, path: str, text: str, flags: Sequence[str], names: Sequence[str]) -> tuple[bytes | None, str]:
-        library, program = self._library, ctypes.c_void_p()
-        headers = shims.HEADERS
-        contents = (ctypes.c_char_p * len(headers))(*(body.encode() for body in headers.values()))
-        titles = (ctypes.c_char_p * len(headers))(*(title.encode() for title in headers))
-        created = library.nvrtcCreateProgram(
-            ctypes.byref(program), text.encode(), path.encode(), len(headers), contents, titles
-        )
-        if created:
-            raise BankcheckError(f"NVRTC: {library.nvrtcGetErrorString(created).decode()}")
-        try:
-            for name in names:
-                library.nvrtcAddNameExpression(program, name.encode())
-            words = (ctypes.c_char_p * len(flags))(*(flag.encode() for flag in flags))
-            if library.nvrtcCompileProgram(program, len(flags), words):
-                return None, self._text(program, "ProgramLog")
-            return self._bytes(program, "CUBIN"), ""
-        finally:
-            library.nvrtcDestroyProgram(ctypes.byref(program))
-
-    def _bytes(self, program: ctypes.c_void_p, what: str) -> bytes:
-        size = ctypes.c_size_t()
-        getattr(self._library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
-        buffer = ctypes.create_string_buffer(max(1, size.value))
-        getattr(self._library, f"nvrtcGet{what}")(program, buffer)
-        return buffer.raw[: size.value]
-
-    def _text(self, program: ctypes.c_void_p, what: str) -> str:
-        return self._bytes(program, what).rstrip(b"\0").decode(errors="replace")
-
-
-_ERROR = re.compile(r"^(.*)\((\d+)\): (?:catastrophic )?error(?: #\d+-D)?:? ?(.*)$", re.M)
-
-
-def _first_error(log: str) -> str:
-    found = _ERROR.search(log)
-    if found:
-        return f"line {found[2]}: {found[3]}"
-    return (log.strip().splitlines() or ["no message"])[0][:300]
-
-
-def _without_offender(text: str, log: str, name: str) -> str | None:
-    """The source without the include line or top-level item of the first error in it; None if that cannot be found."""
-    for found in _ERROR.finditer(log):
-        if Path(found[1]).name != name:
-            continue
-        lines = text.split("\n")
-        number = int(found[2])
-        if not 1 <= number <= len(lines):
-            continue
-        start = sum(len(line) + 1 for line in lines[: number - 1])
-        if lines[number - 1].lstrip().startswith("#"):
-            return blank(text, start, start + len(lines[number - 1]))
-        end = start + len(lines[number - 1])
-        for low, high in top_level_items(without_comments(text)):
-            if low < end and start < high:
-                item = text[low:high]
-                return None if "__global__" in item or not item.strip() else blank(text, low, high)
-    return None
-
-
-def assemble(ptx: bytes, arch: str, use_cache: bool) -> bytes:
-    """PTX to a cubin, by ptxas if there is one, else by nvJitLink. `arch` defaults to the PTX's own target."""
-    target = re.search(rb"^\s*\.target\s+(sm_\d+[af]?)", ptx, re.M)
-    chosen = arch or (target[1].decode() if target else "")
-    if not re.fullmatch(r"sm_\d{2,3}[af]?", chosen):
-        raise BankcheckError("the PTX names no target architecture: give --arch sm_90")
-    tool = find_tool("ptxas")
-    library = None if tool else find_library("nvJitLink")
-    if tool is None and library is None:
-        raise BankcheckError("neither ptxas nor nvJitLink was found to assemble PTX: pip install 'bankcheck[compile]'")
-    key = content_key("ptx-1", ptx, chosen, tool_version(tool or str(library)))
-    if use_cache and (known := cached(key)):
-        return known
-    cubin = _by_ptxas(tool, ptx, chosen) if tool else _by_jitlink(str(library), ptx, chosen)
-    if use_cache:
-        store(key, cubin)
-    return cubin
-
-
-def _by_ptxas(tool: str, ptx: bytes, arch: str) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="bankcheck-") as folder:
-        source, output = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
-        source.write_bytes(ptx)
-        run_tool([tool, "-arch", arch, "-lineinfo", "-o", str(output), str(source)], "ptxas")
-        return output.read_bytes()
-
-
-def _by_jitlink(library: str, ptx: bytes, arch: str) -> bytes:
-    """nvJitLink: create, add the PTX, link, read the cubin."""
-    try:
-        link = ctypes.CDLL(library)
-    except OSError as problem:
-        raise BankcheckError(f"nvJitLink could not be loaded: {problem}") from None
-
-    def call(name: str, *arguments: object) -> int:
-        for suffix in ("", "_13_3", "_13_0", "_12_9", "_12_0"):
-            function = getattr(link, f"__nvJitLink{name}{suffix}", None) or getattr(
-                link, f"nvJitLink{name}{suffix}", None
-            )
-            if function is not None:
-                return int(function(*arguments))
-        raise BankcheckError(f"this nvJitLink has no nvJitLink{name}")
-
-    handle = ctypes.c_void_p()
-    flags = (ctypes.c_char_p * 2)(f"-arch={arch}".encode(), b"-lineinfo")
-    call("Create", ctypes.byref(handle), 2, flags)
-    try:
-        kind_ptx = 2
-        text = ptx + b"\0"
-        failed = call("AddData", handle, kind_ptx, text, len(text), b"kernel.ptx") or call("Complete", handle)
-        size = ctypes.c_size_t()
-        if failed:
-            call("GetErrorLogSize", handle, ctypes.byref(size))
-            log = ctypes.create_string_buffer(max(1, size.value))
-            call("GetErrorLog", handle, log)
-            raise BankcheckError(f"nvJitLink cannot assemble the PTX: {log.value.decode(errors='replace')[:300]}")
-        call("GetLinkedCubinSize", handle, ctypes.byref(size))
-        buffer = ctypes.create_string_buffer(size.value)
-        call("GetLinkedCubin", handle, buffer)
-        return buffer.raw
-    finally:
-        call("Destroy", ctypes.byref(handle))

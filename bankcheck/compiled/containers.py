@@ -1,7 +1,8 @@
 """Device code inside fat binaries, objects and executables: the `.nv_fatbin` format, uncompressed or LZ4.
 
-A fat binary starts with the magic number 0xBA55ED50 and holds entries of kind 1 (PTX) or 2 (cubin). Entries that are
-compressed with another method (zstd, CUDA 12.4 and later) are left to `cuobjdump`.
+A fat binary starts with the magic number 0xBA55ED50 and holds entries of kind 1 (PTX), 2 (cubin) or 8 (intermediate
+code for link-time optimisation). Entries that are compressed with another method (zstd, CUDA 12.4 and later) are left
+to `cuobjdump`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import struct
 import tempfile
 from pathlib import Path
 
-from bankcheck.compiled.toolchain import find_tool, run_tool
+from bankcheck.compiled.processes import run_tool
+from bankcheck.compiled.toolchain import find_tool
 from bankcheck.errors import BankcheckError
 
 _MAGIC = struct.pack("<I", 0xBA55ED50)
-_PTX, _ELF = 1, 2
+_PTX, _ELF, _LTO_IR = 1, 2, 8
 _LZ4 = 0x2000
 _ZSTD_MAGIC = bytes.fromhex("28b52ffd")
 _MAX_IMAGES = 10_000
@@ -24,37 +26,41 @@ _MAX_IMAGE_BYTES = 256 << 20
 def device_images(data: bytes) -> list[bytes]:
     """All device images (cubins first, then PTX) in a file; empty if it has none.
 
-    Raises `BankcheckError` for a damaged fat binary, or one whose compression needs `cuobjdump` where that is missing.
+    Raises `BankcheckError` for a damaged fat binary, one whose compression needs `cuobjdump` where that is missing, or
+    one without machine code because that is made when the program is linked.
     """
     cubins: list[bytes] = []
     texts: list[bytes] = []
-    packed = False
+    unread: set[int] = set()
     at = data.find(_MAGIC)
     while at >= 0 and len(cubins) + len(texts) < _MAX_IMAGES:
-        end, unread = _read_binary(data, at, cubins, texts)
-        packed = packed or unread
+        end = _read_binary(data, at, cubins, texts, unread)
         at = data.find(_MAGIC, max(end, at + 4))
-    if packed:
-        cubins = _by_cuobjdump(data)
+    if _ELF in unread:
+        cubins = _by_cuobjdump(data, "-xelf", "*.cubin")
+    if not cubins and _LTO_IR in unread:
+        raise BankcheckError("the machine code is made when the program is linked (-dlto): profile the linked program")
+    if not cubins and not texts and _PTX in unread:
+        texts = _by_cuobjdump(data, "-xptx", "*.ptx")
     return [*cubins, *texts]
 
 
-def _read_binary(data: bytes, at: int, cubins: list[bytes], texts: list[bytes]) -> tuple[int, bool]:
-    """Read one fat binary; (its end, whether an entry was compressed in a way that is not read here)."""
-    unread = False
+def _read_binary(data: bytes, at: int, cubins: list[bytes], texts: list[bytes], unread: set[int]) -> int:
+    """Read one fat binary; its end. `unread` receives the kinds of the entries that are not read here."""
     try:
-        _, _, header, size = struct.unpack_from("<IHHQ", data, at)
-        cursor, end = at + header, at + header + size
+        header, size = struct.unpack_from("<HQ", data, at + 6)
+        cursor, end = at + header, int(at + header + size)
         if end > len(data) or header < 16:
-            return at + 4, False
+            return at + 4
         while cursor + 64 <= end:
             kind, _, entry_header, payload, packed_size = struct.unpack_from("<HHIQI", data, cursor)
             flags, _, unpacked_size = struct.unpack_from("<QQQ", data, cursor + 40)
             if entry_header < 64 or payload == 0 or cursor + entry_header + payload > end:
                 break
             image = data[cursor + entry_header : cursor + entry_header + payload]
-            if image[:4] == _ZSTD_MAGIC:
-                unread, image = unread or kind == _ELF, b""
+            if kind == _LTO_IR or image[:4] == _ZSTD_MAGIC:
+                unread.add(kind)
+                image = b""
             elif flags & _LZ4:
                 image = decompress_lz4(image[:packed_size], unpacked_size)
             if image:
@@ -62,7 +68,7 @@ def _read_binary(data: bytes, at: int, cubins: list[bytes], texts: list[bytes]) 
             cursor += entry_header + payload
     except struct.error:
         raise BankcheckError("the fat binary is truncated") from None
-    return end, unread
+    return end
 
 
 def decompress_lz4(packed: bytes, size: int) -> bytes:
@@ -104,7 +110,7 @@ def _length(packed: bytes, at: int, first: int) -> tuple[int, int]:
     return first, at
 
 
-def _by_cuobjdump(data: bytes) -> list[bytes]:
+def _by_cuobjdump(data: bytes, option: str, names: str) -> list[bytes]:
     tool = find_tool("cuobjdump")
     if tool is None:
         raise BankcheckError(
@@ -114,5 +120,5 @@ def _by_cuobjdump(data: bytes) -> list[bytes]:
         path = Path(folder) / "program"
         path.write_bytes(data)
         # cuobjdump writes the images into the working directory.
-        run_tool([tool, "-xelf", "all", str(path)], "cuobjdump", folder)
-        return [image.read_bytes() for image in sorted(Path(folder).glob("*.cubin"))]
+        run_tool([tool, option, "all", str(path)], "cuobjdump", folder)
+        return [image.read_bytes() for image in sorted(Path(folder).glob(names))]

@@ -1,4 +1,4 @@
-"""Control flow of a fragment: branches, returns, exits; `barriers` has where parted lanes of a warp meet again.
+"""Control flow of a fragment: branches, returns, exits; `convergence` has where parted lanes of a warp meet again.
 
 Each handler in `CONTROL` returns False when the fragment does not go on by itself.
 """
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bankcheck.compiled import sass
-from bankcheck.compiled.barriers import (
+from bankcheck.compiled.calls import call_outside
+from bankcheck.compiled.convergence import (
     leave_barrier,
     move_barrier,
     record_control,
@@ -19,7 +20,6 @@ from bankcheck.compiled.barriers import (
     wait_barrier,
     wait_warp,
 )
-from bankcheck.compiled.calls import call_outside
 from bankcheck.compiled.fastforward import Entry
 from bankcheck.compiled.flow import branch_target
 from bankcheck.compiled.sass import Instruction

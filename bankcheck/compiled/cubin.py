@@ -8,21 +8,21 @@ Everything here treats the file as hostile: every offset is checked before use.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
 
-_EM_CUDA = 190
+_EM_CUDA, _ET_REL = 190, 1
 _SIZED_FORMAT = 0x04
 _PARAM_CBANK, _KPARAM_INFO, _MAX_THREADS, _REQNTID, _CLUSTER = 0x0A, 0x17, 0x05, 0x10, 0x3D
-_SHT_NOBITS, _SHT_RELA, _SHT_SYMTAB = 8, 4, 2
+_WITHOUT_BYTES = frozenset((8, 0x7000_0007, 0x7000_0009, 0x7000_000A))
+"""Section types that only have a size: NOBITS, and before linking global, local and shared memory."""
 _MAX_SECTIONS = 100_000
 _ENTRY = 0x10
 """The symbol flag of a kernel."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One kernel parameter: where it lies in the parameter area, in bytes."""
 
     position: int
@@ -30,8 +30,7 @@ class Parameter:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFacts:
+class KernelFacts(NamedTuple):
     """What the ELF says about one kernel. `parameter_base` is the constant-bank offset of parameter 0."""
 
     name: str
@@ -43,8 +42,7 @@ class KernelFacts:
     cluster: tuple[int, int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cubin:
+class Cubin(NamedTuple):
     """A parsed cubin: kernels by mangled name, initialised constant banks, addresses in bank 4 by offset."""
 
     arch: str
@@ -53,14 +51,11 @@ class Cubin:
     """(bank, kernel name or "") -> its bytes in the file."""
     global_addresses: dict[int, str]
     """Offset in constant bank 4 -> the symbol whose address the loader puts there."""
-    functions: dict[str, tuple[str, int]] = field(default_factory=dict)
+    functions: dict[str, tuple[str, int]]
     """Function symbol -> (name of its text section without `.text.`, offset in it)."""
-    has_inlining: bool = False
-    """Whether lines of several source files may be inlined into each other; false without line information."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(NamedTuple):
     name: str
     kind: int
     data: bytes
@@ -71,6 +66,11 @@ class _Section:
 def is_cubin(data: bytes) -> bool:
     """True for an ELF file made for a CUDA device."""
     return data[:4] == b"\x7fELF" and len(data) >= 64 and struct.unpack_from("<H", data, 18)[0] == _EM_CUDA
+
+
+def is_relocatable(data: bytes) -> bool:
+    """True for a cubin that is still to be linked (`nvcc -rdc=true`): its addresses are not filled in."""
+    return bool(struct.unpack_from("<H", data, 16)[0] == _ET_REL)
 
 
 def read_cubin(data: bytes) -> Cubin:
@@ -109,10 +109,7 @@ def _read(data: bytes) -> Cubin:
     for name, section_index, value, kind, _ in symbols:
         if kind == 2 and 0 < section_index < len(sections) and sections[section_index].name.startswith(".text."):
             functions[name] = (sections[section_index].name.removeprefix(".text."), value)
-    # The names of inlined functions stand in .debug_str: without it there are none.
-    line_table = by_name.get(".debug_line") if ".debug_str" in by_name else None
-    several_files = line_table is not None and _line_files(line_table.data) > 1
-    return Cubin(_arch(data), kernels, banks, addresses, functions, several_files)
+    return Cubin(_arch(data), kernels, banks, addresses, functions)
 
 
 def _arch(data: bytes) -> str:
@@ -129,7 +126,7 @@ def _sections(data: bytes) -> list[_Section]:
 
     def content(index: int) -> bytes:
         _, kind, _, _, offset, size, *_ = raw[index]
-        if kind == _SHT_NOBITS:
+        if kind in _WITHOUT_BYTES:
             return b""
         if offset + size > len(data):
             raise ValueError("a section lies outside the file")
@@ -191,21 +188,3 @@ def _kernel(name: str, info: bytes, static_shared_bytes: int, arch: str) -> Kern
 def _small(cluster: tuple[int, int, int] | None) -> tuple[int, int, int] | None:
     """A cluster shape that a device could run; anything else is no attribute."""
     return cluster if cluster and all(1 <= size <= 16 for size in cluster) else None
-
-
-def _line_files(line_table: bytes) -> int:
-    """How many files the DWARF 2-4 line table headers name (an upper bound of what instructions come from)."""
-    total = at = 0
-    while at + 15 < len(line_table):
-        length, version, header = struct.unpack_from("<IHI", line_table, at)
-        end = at + 4 + length
-        cursor = at + 10 + (5 if version < 4 else 6)
-        cursor += line_table[cursor - 1] - 1  # standard opcode lengths
-        while cursor < len(line_table) and line_table[cursor]:
-            cursor = line_table.index(b"\0", cursor) + 1
-        cursor += 1
-        while cursor < at + 10 + header and line_table[cursor]:
-            cursor = line_table.index(b"\0", cursor) + 4
-            total += 1
-        at = max(end, at + 15)
-    return total

@@ -1,102 +1,103 @@
-"""`nvdisasm` output to functions: the JSON listing, and the inline stack from the text listing."""
+"""Runs `nvdisasm -c -gi -ndf`, and reads what it prints: functions of instructions, each with its places in the source.
+
+    //## File "/src/tile.hpp", line 7 inlined at "/src/a.cu", line 30
+    /*0090*/              @!P0 BRA `(.L_x_1) ;
+.L_x_1:
+"""
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
-from bankcheck.compiled.sass import INSTRUCTION_BYTES, Function, Instruction, decoded
+from bankcheck.cache import cached, content_key, store
+from bankcheck.compiled.processes import run_tool
+from bankcheck.compiled.sass import INSTRUCTION_BYTES, Function, Instruction, Place, decoded
+from bankcheck.compiled.toolchain import require_tool, tool_version
 from bankcheck.errors import BankcheckError
 
 MAX_INSTRUCTIONS = 400_000
 
+_SECTION = re.compile(r"^\s*\.section\s+\.text\.([^,\s]+).*$", re.M)
+_PLACE = re.compile(r'//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
+_LABEL = re.compile(r"(\.L\w+):")
+_ADDRESS = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s")
+_CODE = re.compile(r"\s*/\*[0-9a-f]+\*/\s+(?:(@!?U?P\w)\s+)?(\S+?)(?:\s+(.*?))?\s*;\s*$")
+_NAME = re.compile(r"`\(([^()]*)\)")
+_GAP = re.compile(r"(?<=\w) (?=[\w$-])")
+"""Between a register and what is added to it: `BRX R4 -0x120`."""
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One place in the source: `file` as the compiler recorded it, `line` from 1."""
 
-    file: str
-    line: int
+def disassemble(cubin: bytes, use_cache: bool) -> bytes:
+    """`nvdisasm -c -gi -ndf` of a cubin: code with the inline stack of every line.
+
+    The analysis that finds the targets of indirect branches (`-ndf`: without) takes half of the time and is not needed;
+    JSON takes longer, and does not have the inline stack.
+    """
+    tool = require_tool("nvdisasm")
+    key = content_key("disassembly-3", cubin, tool_version(tool))
+    if use_cache and (known := cached(key)):
+        return known
+    with tempfile.TemporaryDirectory(prefix="bankcheck-") as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(cubin)
+        listing = run_tool([tool, "-c", "-gi", "-ndf", str(path)], "nvdisasm")
+    if use_cache:
+        store(key, listing)
+    return listing
 
 
 def read_listing(listing: bytes, only: frozenset[str] | None = None) -> dict[str, Function]:
-    """The functions of `nvdisasm -json -g`, by name; `only` limits which are decoded.
+    """The functions by name; `only` limits which are decoded.
 
     Raises `BankcheckError` when the listing is not what nvdisasm prints.
     """
-    try:
-        parts = json.loads(listing)
-        functions, files = parts[1], _files(parts[2] if len(parts) > 2 else {})
-        return {
-            item["function-name"]: _function(item, files)
-            for item in functions
-            if only is None or item["function-name"] in only
-        }
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as problem:
-        raise BankcheckError(f"nvdisasm printed something that is not understood ({type(problem).__name__})") from None
+    text = listing.decode(errors="replace")
+    starts = list(_SECTION.finditer(text))
+    ends = [start.start() for start in starts[1:]] + [len(text)]
+    return {
+        start[1]: _function(start[1], text[start.end() : end].splitlines())
+        for start, end in zip(starts, ends, strict=True)
+        if only is None or start[1] in only
+    }
 
 
-def _files(tables: dict[str, list[object]]) -> list[str]:
-    folders = [str(folder) for folder in tables.get("directories", [])]
-    names = []
-    for entry in tables.get("files", []):
-        folder = entry.get("dir-idx", -1)  # type: ignore[attr-defined]
-        name = str(entry["file"])  # type: ignore[index]
-        names.append(str(PurePosixPath(folders[folder], name)) if 0 <= folder < len(folders) else name)
-    return names
-
-
-def _function(item: dict[str, object], files: list[str]) -> Function:
-    listed = item["sass-instructions"]
-    assert isinstance(listed, list)
-    if len(listed) > MAX_INSTRUCTIONS:
-        raise BankcheckError(f"a kernel of {len(listed)} instructions is more than {MAX_INSTRUCTIONS}")
-    instructions = []
-    file, line = "", 0
-    for position, entry in enumerate(listed):
-        if "source-line" in entry:
-            line = int(entry["source-line"])
-            number = int(entry.get("source-file-id", -1))
-            file = files[number] if 0 <= number < len(files) else ""
-        instructions.append(_instruction(position * INSTRUCTION_BYTES, entry, file, line))
-    return Function(str(item["function-name"]), tuple(instructions))
-
-
-def _instruction(pc: int, entry: dict[str, str], file: str, line: int) -> Instruction:
-    name, operands, guard = entry["opcode"], entry.get("operands", ""), entry.get("predicate", "")
-    shown = " ".join(part for part in (guard, name, operands.replace(",", ", ")) if part)
-    return decoded(pc, name, operands, guard, shown, file, line)
-
-
-_FILE_LINE = re.compile(r'//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
-_ADDRESS = re.compile(r"/\*([0-9a-f]{4,})\*/")
-_SECTION = re.compile(r"^\s*\.section\s+\.text\.([^,\s]+)|^//-+ \.text\.(\S+)")
-
-
-def read_inlining(text: bytes) -> dict[str, dict[int, tuple[Frame, ...]]]:
-    """`nvdisasm -gi`: function -> byte offset -> the inline stack, innermost first.
-
-    The comment lines before an instruction hold its stack, and stay in force until others replace them.
-    """
-    found: dict[str, dict[int, tuple[Frame, ...]]] = {}
-    stacks: dict[int, tuple[Frame, ...]] = {}
-    current: tuple[Frame, ...] = ()
+def _function(name: str, lines: Iterable[str]) -> Function:
+    """Places stand before an instruction, innermost first, and stay in force until others replace them."""
+    labels: dict[str, int] = {}
+    found: list[tuple[str, tuple[Place, ...]]] = []
+    stack: tuple[Place, ...] = ()
     fresh = True
-    for line in text.decode(errors="replace").splitlines():
-        if section := _SECTION.match(line):
-            stacks = found.setdefault(section[1] or section[2], {})
-            current, fresh = (), True
-        elif place := _FILE_LINE.search(line):
-            if fresh:
-                current, fresh = (), False
-            frames = [Frame(place[1], int(place[2]))]
-            if not current or current[-1] != frames[0]:
-                current += tuple(frames)
-            if place[3]:
-                current += (Frame(place[3], int(place[4])),)
-        elif address := _ADDRESS.search(line):
-            stacks[int(address[1], 16)] = current
+    for line in lines:
+        if label := _LABEL.match(line):
+            labels[label[1]] = len(found) * INSTRUCTION_BYTES
+        elif place := _PLACE.search(line):
+            stack, fresh = _with_place(() if fresh else stack, place), False
+        elif address := _ADDRESS.match(line):
+            if int(address[1], 16) != len(found) * INSTRUCTION_BYTES:
+                raise BankcheckError(f"nvdisasm leaves out code before {address[1]} in {name[:200]}")
+            found.append((line, stack))
             fresh = True
-    return found
+    if len(found) > MAX_INSTRUCTIONS:
+        raise BankcheckError(f"a kernel of {len(found)} instructions is more than {MAX_INSTRUCTIONS}")
+    return Function(name, tuple(_instruction(at, line, stack, labels) for at, (line, stack) in enumerate(found)))
+
+
+def _with_place(stack: tuple[Place, ...], place: re.Match[str]) -> tuple[Place, ...]:
+    inner = place[1], int(place[2])
+    if stack[-1:] != (inner,):
+        stack += (inner,)
+    return (*stack, (place[3], int(place[4]))) if place[3] else stack
+
+
+def _instruction(at: int, line: str, stack: tuple[Place, ...], labels: Mapping[str, int]) -> Instruction:
+    parts = _CODE.match(line)
+    if parts is None:
+        raise BankcheckError(f"nvdisasm printed something that is not understood: {line.strip()[:100]}")
+    guard, name, operands = parts[1] or "", parts[2], (parts[3] or "").replace(", ", ",")
+    operands = _NAME.sub(lambda label: hex(labels[label[1]]) if label[1] in labels else label[1], operands)
+    operands = _GAP.sub(",", operands)
+    shown = " ".join(part for part in (guard, name, operands.replace(",", ", ")) if part)
+    return decoded(at * INSTRUCTION_BYTES, name, operands, guard, shown, stack)

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bankcheck.compiled import sass
-from bankcheck.compiled.access import Access, access_of
-from bankcheck.compiled.barriers import Barriers, leave_skipped, record_control, release_stuck
 from bankcheck.compiled.control import CONTROL, exit_lanes
-from bankcheck.compiled.crosslane import Geometry, special_step
+from bankcheck.compiled.convergence import Barriers, leave_skipped, record_control, release_stuck
 from bankcheck.compiled.fastforward import Entry, FastForward
 from bankcheck.compiled.flow import Flow, branch_target
 from bankcheck.compiled.memory import Memory
+from bankcheck.compiled.memory_opcodes import Access, access_of
 from bankcheck.compiled.operations import Slots, Step, compile_step, is_free_estimate, new_slots
 from bankcheck.compiled.sass import Instruction
+from bankcheck.compiled.special_opcodes import Geometry, special_step
 from bankcheck.compiled.tally import Tally
 from bankcheck.compiled.values import Mask, Value, lose, select, warps_of
 

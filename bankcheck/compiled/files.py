@@ -8,11 +8,11 @@ import threading
 from pathlib import Path
 
 from bankcheck import __version__
+from bankcheck.cache import cached, content_key, store
 from bankcheck.compiled.inputs import Build, Input, load, read_file
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.names import choose_kernels
 from bankcheck.compiled.results import KernelProfile, from_json, to_json
-from bankcheck.compiled.toolchain import cached, content_key, disassemble, store
 from bankcheck.errors import BankcheckError
 
 
@@ -48,10 +48,12 @@ def _profile_image(item: Input, build: Build, options: Options, blocks: int) -> 
             pass  # written by something else: make it again
     # numpy is loaded while nvdisasm runs.
     threading.Thread(target=importlib.import_module, args=("bankcheck.compiled.profile",), daemon=True).start()
-    listing, inlining = disassemble(item.data, item.cubin.has_inlining, build.use_cache)
+    from bankcheck.compiled.disassembly import disassemble
+
+    listing = disassemble(item.data, build.use_cache)
     from bankcheck.compiled.profile import Limits, profile_cubin  # imports numpy
 
-    profiles = profile_cubin(item.cubin, listing, inlining, build.kernel, options, item.facts, Limits(blocks))
+    profiles = profile_cubin(item.cubin, listing, build.kernel, options, item.facts, Limits(blocks))
     if build.use_cache:
         store(key, json.dumps(to_json(profiles)).encode())
     return profiles

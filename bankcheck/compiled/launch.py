@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck.compiled.cubin import KernelFacts, Parameter
 from bankcheck.errors import BankcheckError
@@ -18,8 +18,7 @@ STACK_POINTER = 0x00FF_0000
 MAX_BLOCK_THREADS = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """One launch. `constants` maps a byte offset in constant bank 0 to a known 32-bit word."""
 
     block: tuple[int, int, int]
@@ -30,6 +29,8 @@ class Launch:
     dynamic_shared_bytes: int
     assumptions: tuple[str, ...]
     cluster: tuple[int, int, int] = (1, 1, 1)
+    guessed: frozenset[int] = frozenset()
+    """The offsets in `constants` of what nobody said: counts that rest on them are assumed. 0: the block's shape."""
 
     @property
     def cluster_blocks(self) -> int:
@@ -101,8 +102,7 @@ _INTEGERS = ("int", "long", "short", "char", "unsigned", "size_t", "bool", "sign
 _FLOATS = ("float", "double", "__half", "__nv_bfloat16", "half")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What the user said about the launch; empty where nothing was said."""
 
     block: str = ""
@@ -126,7 +126,8 @@ def build_launch(
     Raises `BankcheckError` for an impossible shape or an argument the kernel does not have.
     """
     assumptions: list[str] = []
-    block = _block(facts, options, site[1], assumptions)
+    guessed: set[int] = set()
+    block = _block(facts, options, site[1], assumptions, guessed)
     grid = parse_shape(options.grid or site[0] or "1", "grid")
     check_launch(block, grid)
     if facts.cluster and any(size % part for size, part in zip(grid, facts.cluster, strict=True)) and options.grid:
@@ -134,6 +135,7 @@ def build_launch(
             f"--grid {options.grid[:40]}: the kernel runs in clusters of {','.join(map(str, facts.cluster))} blocks"
         )
     if not options.grid:
+        guessed |= set() if site[0] else {12, 16, 20}
         where = "from the launch in the file" if site[0] else "not given"
         assumptions.append(f"grid {','.join(map(str, grid))}: {where} (--grid)")
     words = {0: block[0], 4: block[1], 8: block[2], 12: grid[0], 16: grid[1], 20: grid[2]}
@@ -160,13 +162,17 @@ def build_launch(
                 unknown.add(at)
             else:
                 words[at] = value >> 8 * offset & 0xFFFFFFFF
+            if note:
+                guessed.add(at)
     if any(size == 8 for size in (p.size_bytes for p in facts.parameters)):
         assumptions.append("pointers are multiples of 512, different arrays do not overlap")
     return Launch(block, grid, words, frozenset(unknown), options.dynamic_shared_bytes, tuple(assumptions),
-                  facts.cluster or (1, 1, 1))  # fmt: skip
+                  facts.cluster or (1, 1, 1), frozenset(guessed))  # fmt: skip
 
 
-def _block(facts: KernelFacts, options: Options, site: str, assumptions: list[str]) -> tuple[int, int, int]:
+def _block(
+    facts: KernelFacts, options: Options, site: str, assumptions: list[str], guessed: set[int]
+) -> tuple[int, int, int]:
     if options.block:
         block = parse_shape(options.block, "block")
         if facts.required_block and block != facts.required_block:
@@ -178,6 +184,7 @@ def _block(facts: KernelFacts, options: Options, site: str, assumptions: list[st
     if site:
         assumptions.append(f"block {site}: from the launch in the file (--block)")
         return parse_shape(site, "block")
+    guessed |= {0, 4, 8}
     if facts.max_threads:
         assumptions.append(
             f"block {','.join(map(str, facts.max_threads))}: the maximum from __launch_bounds__ (--block)"

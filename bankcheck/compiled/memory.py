@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bankcheck.compiled import sass
-from bankcheck.compiled.access import GENERIC, GLOBAL, LOCAL, OTHER, SHARED, Access
 from bankcheck.compiled.async_copy import Copy, CopyCounts, count_copy
 from bankcheck.compiled.fastforward import Entry
 from bankcheck.compiled.launch import SHARED_WINDOW_HIGH
 from bankcheck.compiled.local import LocalMemory
-from bankcheck.compiled.passing import add_terms
+from bankcheck.compiled.memory_opcodes import GENERIC, GLOBAL, LOCAL, OTHER, SHARED, Access
 from bankcheck.compiled.requests import count_sectors, count_shared
 from bankcheck.compiled.sass import Instruction, Operand
 from bankcheck.compiled.tally import Contribution
+from bankcheck.compiled.unknowns import add_terms
 from bankcheck.compiled.values import LANES, UNKNOWN, Mask, Value, uniform_lanes
 from bankcheck.hardware import Rule
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from bankcheck.errors import BankcheckError
 
@@ -13,7 +12,10 @@ _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.1.dylib")
 
 
 @functools.cache
-def _demangler() -> ctypes.CDLL | None:
+def _demangler() -> Callable[[str], str | None] | None:
+    """`__cxa_demangle` of a C++ runtime library, if there is one."""
+    import ctypes  # a cached profile needs no names but those it holds
+
     for name in _LIBRARIES:
         try:
             library = ctypes.CDLL(name)
@@ -21,27 +23,32 @@ def _demangler() -> ctypes.CDLL | None:
             library.__cxa_demangle.argtypes = [ctypes.c_char_p] + [ctypes.c_void_p] * 3
         except (OSError, AttributeError):
             continue
-        return library
-    return None
+        break
+    else:
+        return None
+    free = ctypes.CDLL(None).free
+    free.argtypes, free.restype = [ctypes.c_void_p], None
+
+    def demangled(symbol: str) -> str | None:
+        status = ctypes.c_int(0)
+        address = library.__cxa_demangle(symbol.encode(), None, None, ctypes.addressof(status))
+        if not address:
+            return None
+        try:
+            return ctypes.string_at(address).decode(errors="replace")
+        finally:
+            free(address)
+
+    return demangled
 
 
 @functools.lru_cache(maxsize=4096)
 def demangle(name: str) -> str:
     """The C++ name of a symbol, by the C++ runtime library; the symbol itself where there is none."""
-    library = _demangler()
-    if library is None or not name.startswith("_Z") or len(name) > 100_000:
+    if not name.startswith("_Z") or len(name) > 100_000:
         return name
-    status = ctypes.c_int(0)
-    address = library.__cxa_demangle(name.encode(), None, None, ctypes.addressof(status))
-    if not address:
-        return name
-    try:
-        return ctypes.string_at(address).decode(errors="replace")
-    finally:
-        free = ctypes.CDLL(None).free
-        free.argtypes = [ctypes.c_void_p]
-        free.restype = None
-        free(address)
+    demangler = _demangler()
+    return (demangler(name) if demangler else None) or name
 
 
 def _matching(text: str, start: int) -> int:

@@ -13,10 +13,10 @@ import numpy as np
 
 from bankcheck.compiled import sass
 from bankcheck.compiled.meaning import Array, Function, Meaning
-from bankcheck.compiled.passing import pass_unknowns
 from bankcheck.compiled.sass import Function as Code
 from bankcheck.compiled.sass import Instruction, Operand
 from bankcheck.compiled.semantics import operation
+from bankcheck.compiled.unknowns import pass_unknowns
 from bankcheck.compiled.values import UNKNOWN, Mask, Unknowns, Value
 
 NONE, NEGATE, INVERT, FLIP_SIGN, CLEAR_SIGN, SET_SIGN = range(6)

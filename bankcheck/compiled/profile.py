@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bankcheck.compiled import disassembly, flow, names, sass
-from bankcheck.compiled.access import Access, access_of
 from bankcheck.compiled.blocks import count_blocks
 from bankcheck.compiled.bounds import check_reach
-from bankcheck.compiled.crosslane import make_geometry
 from bankcheck.compiled.cubin import Cubin, KernelFacts
 from bankcheck.compiled.execute import new_machine
 from bankcheck.compiled.launch import (
@@ -21,9 +18,11 @@ from bankcheck.compiled.launch import (
     build_launch,
     check_shared,
 )
+from bankcheck.compiled.memory_opcodes import Access, access_of
 from bankcheck.compiled.results import ASSUMED, COMPUTED, UNKNOWN, InstructionProfile, KernelProfile
-from bankcheck.compiled.sass import Function, Instruction
-from bankcheck.compiled.source import SourceFacts
+from bankcheck.compiled.sass import Function, Instruction, Place
+from bankcheck.compiled.source import NO_SOURCE, SourceFacts
+from bankcheck.compiled.special_opcodes import make_geometry
 from bankcheck.compiled.tally import Row, Tally
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import arch_note
@@ -45,7 +44,6 @@ def profile_kernel(
     cubin: Cubin,
     facts: KernelFacts,
     function: Function,
-    inlining: Mapping[int, tuple[disassembly.Frame, ...]],
     options: Options,
     parameter_names: tuple[str, ...] = (),
     site: tuple[str, str] = ("", ""),
@@ -78,11 +76,13 @@ def profile_kernel(
         assumptions.append(assumption)
     if memory.used_initialised:
         assumptions.append("__constant__ memory holds its initial values")
+    guessed_shape = 0 in launch.guessed or (12 in launch.guessed and depends)
+    assumed = guessed_shape or memory.used_guess or memory.used_initialised or bool(arch_note(cubin.arch))
     rows = []
     for index, instruction in enumerate(function.instructions):
         access = access_of(instruction)
         if access is not None and access.space != "local":
-            rows.append(_row(instruction, index, access, counted.tally, inlining.get(instruction.pc, ())))
+            rows.append(_row(instruction, index, access, counted.tally, assumed))
     return KernelProfile(
         demangled, facts.name, cubin.arch, launch.block, launch.grid, launch.blocks,
         counted.blocks_run, tuple(assumptions), tuple(rows),
@@ -102,12 +102,12 @@ def _row(
     index: int,
     access: Access,
     tally: Tally,
-    stack: tuple[disassembly.Frame, ...],
+    assumed: bool,
 ) -> InstructionProfile:
     reasons, notes = tally.reasons.get(index, set()), tally.notes.get(index, set())
     counts = tally.rows.get(index, Row())
-    file, line, inlined = _place(instruction, stack)
-    status = UNKNOWN if reasons else ASSUMED if notes else COMPUTED
+    file, line, inlined = _place(instruction.stack)
+    status = UNKNOWN if reasons else ASSUMED if notes or assumed else COMPUTED
     known = not reasons
 
     def number(value: int) -> int | None:
@@ -123,15 +123,12 @@ def _row(
     )  # fmt: skip
 
 
-def _place(
-    instruction: Instruction, stack: tuple[disassembly.Frame, ...]
-) -> tuple[str, int, tuple[tuple[str, int], ...]]:
-    """The line to show: the innermost one in the file that the kernel itself is in: the user's own code."""
+def _place(stack: tuple[Place, ...]) -> tuple[str, int, tuple[Place, ...]]:
+    """(file, line) to show: the innermost in the file that the kernel itself is in, the user's own; and the stack."""
     if not stack:
-        return instruction.file, instruction.line, ()
-    own = stack[-1].file
-    shown = next(frame for frame in stack if frame.file == own)
-    return shown.file, shown.line, tuple((frame.file, frame.line) for frame in stack) if len(stack) > 1 else ()
+        return "", 0, ()
+    file, line = next(place for place in stack if place[0] == stack[-1][0])
+    return file, line, stack if len(stack) > 1 else ()
 
 
 class _ConstantMemory:
@@ -150,6 +147,7 @@ class _ConstantMemory:
         }
         self.symbols = {address: cubin.global_addresses[offset] for offset, address in self._addresses.items()}
         self.used_initialised = False
+        self.used_guess = False
 
     def word(self, bank: int, offset: int) -> tuple[int, str]:
         """(32-bit word, why it is not known or an empty text) at a byte offset of a bank."""
@@ -173,11 +171,13 @@ class _ConstantMemory:
             known = self._launch.constants.get(offset)
             if known is None or offset in self._launch.unknown_words:
                 return 0, self._parameter(offset)
+            self.used_guess |= offset in self._launch.guessed
             return known, ""
         # Before the parameters: launch shape at 0 (0x360 from sm_100), stack pointer, shared window.
         start = 0x360 if self._base >= 0x380 else 0
         place = offset - start
         if place in range(0, 24, 4):
+            self.used_guess |= place in self._launch.guessed
             return self._launch.constants[place], ""
         special = {0x28: STACK_POINTER, 0x37C: STACK_POINTER, 0x18: 0, 0x1C: SHARED_WINDOW_HIGH, 0x20: 0, 0x24: 0}
         if (start == 0 and offset in special) or (offset == 0x37C and start):
@@ -193,7 +193,6 @@ class _ConstantMemory:
 def profile_cubin(
     cubin: Cubin,
     listing: bytes,
-    inlining: bytes,
     wanted: str | None,
     options: Options,
     source: SourceFacts | None = None,
@@ -204,8 +203,7 @@ def profile_cubin(
     if not chosen:
         raise BankcheckError("the file has no kernels")
     functions = disassembly.read_listing(listing, frozenset(chosen))
-    stacks = disassembly.read_inlining(inlining) if inlining else {}
-    source = source or SourceFacts()
+    source = source or NO_SOURCE
     plain = {name: names.plain_name(name) for name in chosen}
     parameters = {name: source.parameters.get(plain[name], ()) for name in chosen}
     arguments = arguments_for(options.arguments, {name: (cubin.kernels[name], parameters[name]) for name in chosen})
@@ -215,8 +213,8 @@ def profile_cubin(
             raise BankcheckError(f"nvdisasm lists no code for the kernel {names.demangle(name)}")
         profiles.append(
             profile_kernel(
-                cubin, cubin.kernels[name], functions[name], stacks.get(name, {}),
-                replace(options, arguments=arguments[name]), parameters[name],
+                cubin, cubin.kernels[name], functions[name],
+                options._replace(arguments=arguments[name]), parameters[name],
                 source.shapes.get(plain[name], ("", "")), limits,
             )
         )  # fmt: skip

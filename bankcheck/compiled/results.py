@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 COMPUTED, ASSUMED, UNKNOWN = "computed", "assumed", "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class InstructionProfile:
+class InstructionProfile(NamedTuple):
     """One memory instruction, summed over the blocks that were run. Counts are None where `status` is "unknown".
 
     `execs` are warp-level executions, `requests` those in which some lane takes part; `shared_*` wavefronts (the
     hardware's count); `global_*` 32-byte sectors.
+    `status` is "assumed" where the counts rest on an assumption: of this instruction, which is then the `reason`, or of
+    the whole kernel.
     `ncu_wavefronts` is set only where Nsight Compute's own rule gives another number than the hardware's counter.
     """
 
@@ -45,8 +45,7 @@ class InstructionProfile:
         return self.shared_wavefronts - self.shared_ideal
 
 
-@dataclass(frozen=True, slots=True)
-class KernelProfile:
+class KernelProfile(NamedTuple):
     """One kernel at one launch. `kernel` is the demangled name; `blocks_run` of `blocks` were executed."""
 
     kernel: str
@@ -88,8 +87,7 @@ class KernelProfile:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LineProfile:
+class LineProfile(NamedTuple):
     """The instructions of one source line together."""
 
     source_file: str
@@ -129,7 +127,7 @@ def by_line(profile: KernelProfile) -> list[LineProfile]:
 
 def instruction_json(profile: KernelProfile, row: InstructionProfile) -> dict[str, Any]:
     """One instruction with the documented JSON names."""
-    shown: dict[str, Any] = {"kernel": profile.kernel, **asdict(row), "excess": row.excess}
+    shown: dict[str, Any] = {"kernel": profile.kernel, **row._asdict(), "excess": row.excess}
     shown["inlined"] = [{"file": file, "line": line} for file, line in row.inlined]
     if row.ncu_wavefronts is None:
         del shown["ncu_wavefronts"]
@@ -161,7 +159,7 @@ def to_json(profiles: Iterable[KernelProfile]) -> dict[str, Any]:
 
 def from_json(document: dict[str, Any]) -> list[KernelProfile]:
     """What `to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-    names = {field.name for field in fields(InstructionProfile)}
+    names = InstructionProfile._fields
     profiles = []
     for kernel in document["kernels"]:
         rows = []

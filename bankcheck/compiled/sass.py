@@ -1,4 +1,4 @@
-"""SASS in a small typed form: what `nvdisasm -json` prints, parsed into operands, sources and destinations.
+"""SASS in a small typed form: what `nvdisasm` prints, parsed into operands, sources and destinations.
 
 Registers of all files share one numbering (`R`, then uniform `UR`, then predicates `P` and `UP`), so that
 a set of registers is one integer used as a bit set.
@@ -48,6 +48,10 @@ class Operand:
     descriptor: bool = False
 
 
+Place = tuple[str, int]
+"""A file as the compiler recorded it, and a line from 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """One machine instruction; `pc` is its byte offset in the kernel."""
@@ -58,10 +62,15 @@ class Instruction:
     operands: tuple[Operand, ...]
     guard: Operand | None
     text: str
-    file: str
-    line: int
+    stack: tuple[Place, ...] = ()
+    """Where in the source it comes from: the inline stack, innermost first. Empty without line information."""
     writes: tuple[int, ...] = ()
     """Registers written, low word first."""
+
+    @property
+    def line(self) -> int:
+        """The innermost source line; 0 if there is none."""
+        return self.stack[0][1] if self.stack else 0
 
     @property
     def name(self) -> str:
@@ -94,10 +103,8 @@ def register(name: str) -> int:
 
 
 def split_operands(text: str) -> list[str]:
-    """Cut at the commas outside brackets, and between two addresses written side by side: `[R10][R2.64]`."""
+    """Cut at the commas outside brackets."""
     parts, depth, start = [], 0, 0
-    if text.startswith("["):
-        text = re.sub(r"^(\[[^\]]*\])\[", r"\1,[", text)  # not inside desc[UR6][R2.64]
     for at, char in enumerate(text):
         if char in "[({":
             depth += 1
@@ -225,14 +232,11 @@ _MATRIX = re.compile(r"[HIDBQO]G?MMA$")
 
 
 def decoded(
-    pc: int, name: str, operand_texts: str, guard: str, text: str, file: str, line: int
-) -> Instruction:  # fmt: skip
+    pc: int, name: str, operand_texts: str, guard: str, text: str, stack: tuple[Place, ...] = ()
+) -> Instruction:
     """An instruction from its printed parts: opcode with modifiers, operands, and the guard ("@!P0" or empty)."""
     opcode, *modifiers = name.split(".")
-    parts = split_operands(operand_texts)
-    if guard and not guard.startswith("@"):  # nvdisasm files P2R's operand PR under "predicate"
-        parts, guard = [*parts[:1], guard, *parts[1:]], ""
-    operands = tuple(parse_operand(part) for part in parts)
+    operands = tuple(parse_operand(part) for part in split_operands(operand_texts))
     if (
         "E" in modifiers and opcode != "LDGSTS"
     ):  # a 64-bit address: before sm_80 its register pair is written like a single register
@@ -240,7 +244,7 @@ def decoded(
     condition = parse_operand(guard.removeprefix("@")) if guard else None
     if condition is not None and condition.kind != "predicate":
         raise BankcheckError(f"the guard {guard} at {pc:#x} is not understood")
-    bare = Instruction(pc, opcode, tuple(modifiers), operands, condition, text, file, line)
+    bare = Instruction(pc, opcode, tuple(modifiers), operands, condition, text, stack)
     return replace(bare, writes=_destinations(bare))
 
 

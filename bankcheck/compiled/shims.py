@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from bankcheck.compiled.sass import words
-
-_EMPTY = words(
-    """
+_EMPTY = """
     stdio.h cstdio stdlib.h cstdlib string.h cstring iostream iomanip sstream fstream vector map set
     unordered_map memory functional chrono thread mutex random ctime time.h cmath math.h cuda_runtime.h cuda.h
     device_launch_parameters.h cuda_runtime_api.h cublas_v2.h curand.h getopt.h unistd.h sys/time.h stdexcept
     exception numeric iterator helper_cuda.h helper_functions.h helper_string.h helper_timer.h omp.h
     cstdarg stdarg.h cerrno errno.h cuda_profiler_api.h nvToolsExt.h
-    """
-)
+"""
 
 _INTEGERS = """#pragma once
 typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;
@@ -37,7 +33,7 @@ _PRELUDE_TEXT = """#pragma once
 typedef unsigned char uchar; typedef unsigned short ushort; typedef unsigned int uint; typedef unsigned long ulong;
 """
 
-HEADERS: dict[str, str] = dict.fromkeys(_EMPTY, "#pragma once\n")
+HEADERS: dict[str, str] = dict.fromkeys(_EMPTY.split(), "#pragma once\n")
 HEADERS.update(dict.fromkeys(("stdint.h", "cstdint", "inttypes.h", "cinttypes"), _INTEGERS))
 HEADERS.update(dict.fromkeys(("limits.h", "climits", "float.h", "cfloat"), _LIMITS))
 HEADERS.update(dict.fromkeys(("assert.h", "cassert"), _ASSERT))

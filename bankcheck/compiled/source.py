@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from bankcheck.compiled.constants import HostConstants
+from bankcheck.compiled.host_numbers import HostConstants
 from bankcheck.compiled.names import split_commas
 
 _KERNEL = re.compile(r"__global__\b")
@@ -15,15 +15,17 @@ _LAUNCH = re.compile(r"(?<![\w:])([A-Za-z_][\w:]*+)\s*+(<[^;{}]{0,300}?>)?\s*+<<
 _LAST_WORD = re.compile(r"(?<!\w)([A-Za-z_]\w*+)\s*+(?:\[[^\]]*\])?\s*+(?:=.*)?$", re.S)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFacts:
+class SourceFacts(NamedTuple):
     """Kernel name -> parameter names; kernel name -> template instances that the file launches."""
 
-    parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    instances: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    templates: frozenset[str] = frozenset()
-    shapes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    parameters: dict[str, tuple[str, ...]]
+    instances: dict[str, tuple[str, ...]]
+    templates: frozenset[str]
+    shapes: dict[str, tuple[str, str]]
     """Kernel name -> (grid, block) of its first launch, as "32,8"; empty where constants do not give it."""
+
+
+NO_SOURCE = SourceFacts({}, {}, frozenset(), {})
 
 
 def without_comments(text: str) -> str:

@@ -14,8 +14,8 @@ from bankcheck.report.solve_text import report
 from bankcheck.report.style import unstyled
 from bankcheck.solve.emit import code, declaration, title
 from bankcheck.solve.layouts import Layout
+from bankcheck.solve.prepared import addresses_of
 from bankcheck.solve.problem import Request, Tile, TileAccess
-from bankcheck.solve.sample import addresses_of
 from bankcheck.solve.solution import Ranked, Solution
 
 MOST_REQUESTS = 32

@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote
 
-from bankcheck import __version__
 from bankcheck.lint.findings import FileResult, Finding, Place
 from bankcheck.lint.rules import RULES, Rule
+from bankcheck.report import sarif
 
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _INDEX = {rule.code: position for position, rule in enumerate(RULES)}
 
 
@@ -22,15 +20,13 @@ def render(results: Sequence[FileResult]) -> str:
     """One run with all findings; suppressed ones and those of a baseline are marked, not left out."""
     findings = [f for result in results for f in result.findings if f.code != "BC901"]
     failures = [_notification(r) for r in results if r.failure]
-    run: dict[str, Any] = {
-        "tool": {"driver": {
-            "name": "bankcheck", "version": __version__, "rules": [_rule(rule) for rule in RULES],
-        }},
-        "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": not failures, "toolExecutionNotifications": failures}],
-        "results": [_result(finding) for finding in findings],
-    }  # fmt: skip
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+    document = sarif.log(
+        [_rule(rule) for rule in RULES],
+        [_result(finding) for finding in findings],
+        columnKind="unicodeCodePoints",
+        invocations=[{"executionSuccessful": not failures, "toolExecutionNotifications": failures}],
+    )
+    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -72,7 +68,7 @@ def _result(finding: Finding) -> dict[str, Any]:
 
 def _location(place: Place) -> dict[str, Any]:
     return {
-        "artifactLocation": {"uri": quote(place.path.replace("\\", "/")), "uriBaseId": "%SRCROOT%"},
+        "artifactLocation": sarif.below_root(place.path),
         "region": {
             "startLine": place.line, "startColumn": place.column,
             "endLine": place.end_line, "endColumn": place.end_column,
@@ -84,5 +80,5 @@ def _notification(result: FileResult) -> dict[str, Any]:
     return {
         "level": "error",
         "message": {"text": f"{result.path}: {result.failure}"},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(result.path.replace("\\", "/"))}}}],
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": sarif.uri(result.path)}}}],
     }

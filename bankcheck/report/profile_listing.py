@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from bankcheck.compiled.names import split_signature
-from bankcheck.compiled.report import opcodes, ran, totals
 from bankcheck.compiled.results import UNKNOWN, InstructionProfile, KernelProfile, LineProfile, by_line
 from bankcheck.report.listing import Code, Item, Kind, Line, Listing, ordered
+from bankcheck.report.profile_text import opcodes, ran, totals
 from bankcheck.report.style import plural
 
 COLUMNS = ("requests", "wavefronts", "ideal", "excess", "n-way", "sectors", "ideal sectors")

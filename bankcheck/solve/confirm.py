@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from bankcheck.hardware import WARP_LANES
 from bankcheck.solve.layouts import Layout
+from bankcheck.solve.prepared import addresses_of
 from bankcheck.solve.problem import Problem, Request, Tile, TileAccess
-from bankcheck.solve.sample import addresses_of
 from bankcheck.verify.checks import Progress, Row, verify_requests
 from bankcheck.verify.device import RequestDevice
 from bankcheck.verify.identity import Identity, verify_layout

@@ -2,7 +2,7 @@
 
 `count_access` is the judge: it makes the byte addresses of every distinct request and counts them with `banks`. The
 search uses a `Tally`, which gives the same totals from fewer requests (those that count alike are counted once, see
-`sample`) and stops as soon as a limit is passed; every layout that is reported is counted by the judge.
+`prepared`) and stops as soon as a limit is passed; every layout that is reported is counted by the judge.
 """
 
 from __future__ import annotations
@@ -16,8 +16,16 @@ from bankcheck.hardware import BANKS, ROW_BYTES, ROW_QUEUES, WORD_BYTES
 from bankcheck.solve.layouts import Layout
 from bankcheck.solve.linear import LinearRequest
 from bankcheck.solve.packed import Packed
+from bankcheck.solve.prepared import (
+    Forms,
+    PreparedRequest,
+    Symmetry,
+    addresses_of,
+    least_of,
+    served_groups,
+    symmetry_of,
+)
 from bankcheck.solve.problem import Place, Problem, Request, Tile, TileAccess
-from bankcheck.solve.sample import Forms, Sample, Symmetry, addresses_of, least_of, served_groups, symmetry_of
 
 BATCH = 16
 """Requests that are counted together."""
@@ -64,8 +72,8 @@ class Tally:
     def __init__(self, problem: Problem) -> None:
         self._tile = problem.tile
         forms: Forms = {}
-        self._samples = [
-            (weight, Sample(number, access, request, problem.tile, forms))
+        self._prepared = [
+            (weight, PreparedRequest(number, access, request, problem.tile, forms))
             for number, access in enumerate(problem.accesses)
             for request, weight in zip(access.requests, access.weights, strict=True)
         ]
@@ -91,7 +99,7 @@ class Tally:
     def _sum(self, batches: list[Batch], layout: Layout, limit: Cost | None) -> Cost | None:
         excess = passes = 0
         for batch in batches:
-            self.counted += len(batch.samples)
+            self.counted += len(batch.prepared)
             for above, queued in batch.costs(layout):
                 excess += above
                 passes += queued
@@ -102,51 +110,51 @@ class Tally:
 
     def _spread(self) -> list[Batch]:
         """A few batches of requests from all over each access, each request by itself."""
-        by_access: dict[int, list[tuple[Sample, int]]] = {}
-        for weight, sample in self._samples:
-            by_access.setdefault(sample.access_number, []).append((sample, weight))
+        by_access: dict[int, list[tuple[PreparedRequest, int]]] = {}
+        for weight, request in self._prepared:
+            by_access.setdefault(request.access_number, []).append((request, weight))
         batches: list[Batch] = []
-        for samples in by_access.values():
-            parts = -(-len(samples) // BATCH)
-            batches += [Packed(samples[at::parts], self._tile) for at in range(min(parts, FIRST))]
+        for prepared in by_access.values():
+            parts = -(-len(prepared) // BATCH)
+            batches += [Packed(prepared[at::parts], self._tile) for at in range(min(parts, FIRST))]
         return batches
 
     def _batched(self, layout: Layout, symmetry: Symmetry) -> Iterator[Batch]:
         """One request for all that count alike under the symmetry, with their number; BATCH of an access at a time."""
-        found: dict[tuple[int, ...], tuple[Sample, int]] = {}
-        for weight, sample in self._samples:
-            key = symmetry.key(sample)
-            first, before = found.get(key, (sample, 0))
+        found: dict[tuple[int, ...], tuple[PreparedRequest, int]] = {}
+        for weight, request in self._prepared:
+            key = symmetry.key(request)
+            first, before = found.get(key, (request, 0))
             found[key] = first, before + weight
-        by_ranks: list[tuple[LinearRequest, Sample, int]] = []
-        by_access: dict[int, list[tuple[Sample, int]]] = {}
-        for sample, weight in found.values():
-            ranks = sample.linear(layout.pitch(self._tile)) if symmetry.linear else None
+        by_ranks: list[tuple[LinearRequest, PreparedRequest, int]] = []
+        by_access: dict[int, list[tuple[PreparedRequest, int]]] = {}
+        for request, weight in found.values():
+            ranks = request.linear(layout.pitch(self._tile)) if symmetry.linear else None
             if ranks is not None:
-                by_ranks.append((ranks, sample, weight))
+                by_ranks.append((ranks, request, weight))
             else:
-                by_access.setdefault(sample.access_number, []).append((sample, weight))
+                by_access.setdefault(request.access_number, []).append((request, weight))
         yield from [Ranks(by_ranks)] if by_ranks else []
-        for samples in by_access.values():
-            yield from (Packed(samples[at : at + BATCH], self._tile) for at in range(0, len(samples), BATCH))
+        for prepared in by_access.values():
+            yield from (Packed(prepared[at : at + BATCH], self._tile) for at in range(0, len(prepared), BATCH))
 
 
 class Ranks:
     """Requests that are counted without addresses: see `linear`."""
 
-    samples: tuple[()] = ()
+    prepared: tuple[()] = ()
     """Those counted by addresses."""
 
-    def __init__(self, requests: list[tuple[LinearRequest, Sample, int]]) -> None:
+    def __init__(self, requests: list[tuple[LinearRequest, PreparedRequest, int]]) -> None:
         self._requests = requests
         self.found = 0
 
     def costs(self, layout: Layout) -> Iterator[tuple[int, int]]:
         """(excess, row passes) of each request, times its number."""
-        for ranks, sample, weight in self._requests:
-            above = weight * max(0, ranks.wavefronts(layout.swizzle) - sample.least)
+        for ranks, request, weight in self._requests:
+            above = weight * max(0, ranks.wavefronts(layout.swizzle) - request.least)
             self.found += above
-            yield above, weight * sample.row_passes(layout) if ranks.rule.row_writes else 0
+            yield above, weight * request.row_passes(layout) if ranks.rule.row_writes else 0
 
 
 Batch = Ranks | Packed

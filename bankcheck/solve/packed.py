@@ -13,8 +13,8 @@ from functools import cached_property
 
 from bankcheck.hardware import ROW_BYTES, WORD_BYTES
 from bankcheck.solve.layouts import Layout
+from bankcheck.solve.prepared import PreparedRequest
 from bankcheck.solve.problem import Place, Tile
-from bankcheck.solve.sample import Sample
 
 FIELD = 4
 """Bytes for each lane."""
@@ -23,15 +23,15 @@ FIELD = 4
 class Packed:
     """Requests of one access, each with the number of those that it stands for."""
 
-    def __init__(self, samples: Sequence[tuple[Sample, int]], tile: Tile) -> None:
-        self.samples, self._tile = samples, tile
-        self._access = samples[0][0].access
+    def __init__(self, prepared: Sequence[tuple[PreparedRequest, int]], tile: Tile) -> None:
+        self.prepared, self._tile = prepared, tile
+        self._access = prepared[0][0].access
         self.found = 0
         """Excess found so far, under all layouts."""
 
     @cached_property
     def _places(self) -> list[Place]:
-        return [place for sample, _ in self.samples for group in sample.served for place in group]
+        return [place for request, _ in self.prepared for group in request.served for place in group]
 
     @cached_property
     def _rows(self) -> int:
@@ -57,16 +57,16 @@ class Packed:
         else:
             banks = (words & self._ones * mask).to_bytes(FIELD * len(self._places), "little")[::FIELD]
         end = 0
-        for sample, weight in self.samples:
+        for request, weight in self.prepared:
             total = 0
-            for places in sample.served:
+            for places in request.served:
                 start, end = end, end + len(places)
                 group = bytes([word & mask for word in set(listed[start:end])]) if narrow else banks[start:end]
                 touched = set(group)
                 total += 1 if len(touched) == len(group) else max(map(group.count, touched))
-            above = weight * max(0, total * rule.multiplier - sample.least)
+            above = weight * max(0, total * rule.multiplier - request.least)
             self.found += above
-            yield above, weight * sample.row_passes(layout) if rule.row_writes else 0
+            yield above, weight * request.row_passes(layout) if rule.row_writes else 0
 
     def _words(self, layout: Layout, shift: int) -> int:
         """The number of the word, or of the wider unit of 2^shift bytes, that each lane starts at."""

@@ -16,8 +16,8 @@ from bankcheck.errors import BankcheckError
 from bankcheck.solve.counting import Cost, Tally, count_access, floor_of
 from bankcheck.solve.families import FAMILIES, PADDED_SWIZZLES, Limits, Space, space_of
 from bankcheck.solve.layouts import Layout
+from bankcheck.solve.prepared import is_linear
 from bankcheck.solve.problem import Problem
-from bankcheck.solve.sample import is_linear
 from bankcheck.solve.solution import Blocked, Kept, Ranked, Searched, Solution
 
 MAX_COUNTED = 250_000

@@ -9,8 +9,8 @@ from bankcheck.hardware import WORD_BYTES
 from bankcheck.report.solve_text import declared
 from bankcheck.report.style import plural
 from bankcheck.solve import emit
+from bankcheck.solve.prepared import addresses_of
 from bankcheck.solve.problem import Request, TileAccess
-from bankcheck.solve.sample import addresses_of
 from bankcheck.solve.solution import Ranked, Solution
 from bankcheck.stills.access import draw_heading
 from bankcheck.stills.canvas import MARGIN, Canvas

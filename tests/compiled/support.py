@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("numpy")
 
 from bankcheck.cli import main
-from bankcheck.compiled import compilers, disassembly, toolchain
+from bankcheck.compiled import disassembly, toolchain
 from bankcheck.compiled.cubin import Cubin, read_cubin
 from bankcheck.compiled.inputs import Build, load
 from bankcheck.compiled.launch import Options
@@ -42,7 +42,7 @@ class Built:
         self.data = data
         self.cubin: Cubin = read_cubin(data)
         self._known: dict[tuple[object, ...], KernelProfile] = {}
-        self.listing, self.inlining = toolchain.disassemble(data, self.cubin.has_inlining, True)
+        self.listing = disassembly.disassemble(data, True)
 
     def profile(
         self, kernel: str, block: str, grid: str = "1", *arguments: str, smem: int = 0, limits: Limits | None = None
@@ -51,10 +51,15 @@ class Built:
         options = Options(block, grid, arguments, smem)
         key = kernel, options, limits
         if key not in self._known:
-            found = profile_cubin(self.cubin, self.listing, self.inlining, kernel, options, None, limits or Limits())
+            found = profile_cubin(self.cubin, self.listing, kernel, options, None, limits or Limits())
             assert len(found) == 1, [profile.kernel for profile in found]
             (self._known[key],) = found
         return self._known[key]
+
+    @property
+    def counted(self) -> str:
+        """The status of what is counted: the rules are measured on sm_90, and assumed for others."""
+        return "computed" if self.cubin.arch == "sm_90" else "assumed"
 
     def function(self, kernel: str) -> disassembly.Function:
         """The decoded code of the kernel with this mangled name."""
@@ -65,7 +70,7 @@ def need_tools() -> None:
     """Skip the test where CUDA code cannot be compiled or disassembled."""
     if toolchain.find_tool("nvdisasm") is None:
         pytest.skip("nvdisasm is not installed (extra: compile)")
-    if toolchain.find_tool("nvcc") is None and compilers.find_library("nvrtc") is None:
+    if toolchain.find_tool("nvcc") is None and toolchain.find_library("nvrtc") is None:
         pytest.skip("neither nvcc nor NVRTC is installed (extra: compile)")
 
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 import struct
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from bankcheck.compiled import report
-from bankcheck.compiled.compilers import find_library
 from bankcheck.compiled.containers import decompress_lz4, device_images
 from bankcheck.compiled.cubin import read_cubin
 from bankcheck.compiled.files import profile_file
-from bankcheck.compiled.inputs import Build, load
+from bankcheck.compiled.inputs import Build
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.names import choose_kernels, normal_name, split_signature
 from bankcheck.compiled.source import blank_host_code, read_source
-from bankcheck.compiled.toolchain import disassemble, find_tool
+from bankcheck.compiled.toolchain import find_library, find_tool
 from bankcheck.errors import BankcheckError
+from bankcheck.report import profile_text
 from compiled.support import DATA, Built, need_tools, run_command, run_process
 
 XOR = DATA / "kernels" / "xor-transpose.cu"
@@ -41,6 +42,40 @@ def test_source_to_report() -> None:
     row = next(line for line in lines if "xor-transpose.cu:3" in line)
     assert "32-way" in row or "1-way" in row
     assert lines[-1].strip() == "4 of 4 memory instructions are counted exactly for this launch"
+
+
+def test_what_rests_on_a_guess_is_not_called_exact() -> None:
+    """Block and grid are given, and n is not: all counts of a kernel that reads it are assumed."""
+    arguments = (str(XOR), "--block", "32,32", "--grid", "1")
+    last = run_command(*arguments).stdout.splitlines()[-1].strip()
+    assert last == "4 of 4 memory instructions are counted, under the assumptions listed"
+    (kernel,) = json.loads(run_command(*arguments, "--format", "json").stdout)["kernels"]
+    assert {row["status"] for row in kernel["instructions"]} == {"assumed"} and "parameter n" in kernel["assumptions"][
+        0
+    ]
+    (kernel,) = json.loads(run_command(*arguments, "--arg", "n=64", "--format", "json").stdout)["kernels"]
+    assert {row["status"] for row in kernel["instructions"]} == {"computed"}
+
+
+@pytest.mark.parametrize("given", [("--grid", "1", "--arg", "2=64"), ("--block", "32", "--arch", "sm_80")])
+def test_a_guessed_block_and_rules_of_another_architecture_are_assumed(given: tuple[str, ...]) -> None:
+    found = run_command(str(XOR), *given, "--format", "json")
+    (kernel,) = json.loads(found.stdout)["kernels"]
+    assert {row["status"] for row in kernel["instructions"]} == {"assumed"}
+
+
+def test_a_cached_answer_loads_little() -> None:
+    need_tools()
+    arguments = ["profile", str(XOR), "--block", "32,32", "--arg", "n=64"]
+    heavy = ("numpy", "subprocess", "tempfile", "ctypes", "bankcheck.compiled.sass", "bankcheck.compiled.profile")
+    code = (
+        f"import sys; from bankcheck.cli import main\nsys.argv = ['bankcheck', *{arguments!r}]\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "4 of 4" in done.stdout and done.stdout.splitlines()[-1] == "[]"
 
 
 def test_json_fields(cubin: Path) -> None:
@@ -163,7 +198,7 @@ def test_github_and_sarif(cubin: Path) -> None:
         (("--block", "x"), "is not a shape"),
         (("--arg", "77=1"), "no such parameter"),
         (("--arg", "1=1e9"), "is not a 64-bit whole number"),
-        (("--arch", "sm_80"), "is for sm_90, not for sm_80"),
+        (("--arch", "sm_80"), "has no code for sm_80 (it has: sm_90)"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_2(cubin: Path, extra: tuple[str, ...], message: str) -> None:
@@ -390,16 +425,6 @@ def test_library_code_is_shown_at_the_users_line(kernel: str, ways: int) -> None
     assert Path(store["inlined"][0]["file"]).name == "tile.hpp" and "fill<" in text[store["inlined"][-1]["line"] - 1]
 
 
-def test_functions_that_are_inlined_are_known_from_the_cubin() -> None:
-    """Only then is the slow inline listing made."""
-    need_tools()
-    inlined = load(str(DATA / "swizzled.cu"), (DATA / "swizzled.cu").read_bytes(), Build())[0]
-    plain = load(str(XOR), XOR.read_bytes(), Build())[0]
-    assert inlined.cubin.has_inlining and not plain.cubin.has_inlining
-    assert b"inlined at" in disassemble(inlined.data, True, True)[1]
-    assert b"inlined at" not in disassemble(plain.data, True, True)[1]
-
-
 def test_the_library_can_be_asked_for() -> None:
     need_tools()
     if find_tool("nvcc") is None or find_library("nvrtc") is None:
@@ -451,11 +476,11 @@ def test_cp_async_is_counted_on_every_architecture(arch: str, tmp_path: Path) ->
 def test_a_narrow_terminal_gets_two_lines_a_row(two: Path) -> None:
     profiles = profile_file(str(two), Build(kernel="a"), Options("32", "1", ("n=4",)))
     source = two.read_text().splitlines()
-    row = report.text(profiles, {str(two): source}, sass=False, color=False, width=60).splitlines()
+    row = profile_text.text(profiles, {str(two): source}, sass=False, color=False, width=60).splitlines()
     place = next(at for at, line in enumerate(row) if line.startswith("  two.cu:2  __global__ void a(float* p"))
     assert len(row[place]) == 60 and row[place].endswith("...")
     assert row[place + 1].split()[:4] == ["3", "5", "2", "3"] and len(row[place + 1]) <= 60
-    wide = report.text(profiles, {str(two): source}, sass=False, color=False, width=120)
+    wide = profile_text.text(profiles, {str(two): source}, sass=False, color=False, width=120)
     assert any("two.cu:2" in line and "4-way" in line and "__global__" in line for line in wide.splitlines())
 
 

@@ -113,7 +113,7 @@ def test_aggregated_increments_count_words(kinds: dict[str, Built]) -> None:
     """ATOMS.POPC.INC: lanes that name one word cost one wavefront together."""
     import numpy as np
 
-    from bankcheck.compiled.access import access_of
+    from bankcheck.compiled.memory_opcodes import access_of
 
     instruction = next(
         found for found in kinds["kinds"].function("_Z7atomicsPiPfi").instructions if found.name == "ATOMS.POPC.INC.32"

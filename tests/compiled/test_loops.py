@@ -59,7 +59,7 @@ def test_a_billion_iterations(loops: Built) -> None:
     profile = loops.profile("counted", "96", "1", "1=1000000000")
     loads = [row for row in profile.instructions if row.sass.startswith("LDS")]
     assert sum(row.execs for row in loads[:-1]) == 3 * 1_000_000_000, "the last LDS is after the loop"
-    assert all(row.status == "computed" for row in profile.instructions)
+    assert all(row.status == loops.counted for row in profile.instructions)
 
 
 def test_an_endless_loop_is_named(loops: Built) -> None:
@@ -82,7 +82,7 @@ def test_recursion_is_executed(loops: Built) -> None:
     profile = loops.profile("recursive", "64", "1", "1=6")
     store = next(row for row in profile.instructions if row.sass.startswith("STS"))
     # fibonacci(6) is 8: the rows start at bank 0, one word a lane.
-    assert (store.status, store.execs, store.shared_wavefronts) == ("computed", 2, 2)
+    assert (store.status, store.execs, store.shared_wavefronts) == (loops.counted, 2, 2)
 
 
 def test_no_shared_memory(loops: Built) -> None:
@@ -108,7 +108,7 @@ def test_a_branch_on_data_makes_only_its_own_side_unknown(loops: Built) -> None:
     assert any(row.status == UNKNOWN for row in stores)
     assert all("data" in row.reason for row in stores if row.status == UNKNOWN)
     assert all(row.execs == 0 for row in stores if row.status != UNKNOWN), "the unrolled loop's remainder does not run"
-    assert sum(row.execs for row in loads) == 4 * 40 and all(row.status == "computed" for row in loads)
+    assert sum(row.execs for row in loads) == 4 * 40 and all(row.status == loops.counted for row in loads)
 
 
 def test_a_loop_on_data_ends_and_what_follows_is_known(loops: Built) -> None:
@@ -116,4 +116,4 @@ def test_a_loop_on_data_ends_and_what_follows_is_known(loops: Built) -> None:
     inside = [row for row in profile.instructions if row.status == UNKNOWN]
     assert inside and all("data" in row.reason for row in inside)
     last = [row for row in profile.instructions if "LDS" in row.sass][-1]
-    assert (last.status, last.ways, last.execs) == ("computed", 2, 2)
+    assert (last.status, last.ways, last.execs) == (loops.counted, 2, 2)

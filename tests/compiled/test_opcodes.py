@@ -186,7 +186,7 @@ words = st.one_of(st.integers(0, M32), st.sampled_from([0, 1, 2, 31, 32, 33, 0x7
 def _run(text: str, registers: dict[str, int], predicates: dict[str, bool] | None = None) -> dict[str, int]:
     """Execute one instruction with the given register contents; the registers and predicates it writes."""
     name, _, operands = text.partition(" ")
-    instruction = sass.decoded(0, name, operands, "", text, "", 0)
+    instruction = sass.decoded(0, name, operands, "", text)
     slots = new_slots(32, lambda bank, offset: (0, "not given"))
     step = compile_step(instruction, slots)
     assert step is not None, text
@@ -350,4 +350,4 @@ def test_an_opcode_that_is_not_modelled_is_never_guessed() -> None:
     slots = new_slots(32, lambda bank, offset: (0, "not given"))
     for text in ("FFMA.RZ R0,R1,R2,R3", "IADD3.RELU R0,R1,R2,R3", "FROB R0,R1", "LOP3.LUT R0,R1.H0_H0,R2,RZ,0xc0,!PT"):
         name, _, operands = text.partition(" ")
-        assert compile_step(sass.decoded(0, name, operands, "", text, "", 0), slots) is None, text
+        assert compile_step(sass.decoded(0, name, operands, "", text), slots) is None, text

@@ -12,7 +12,7 @@ from conftest import Finished
 from bankcheck.page.solution import MOST_REQUESTS, solution_data
 from bankcheck.solve.counting import count_access
 from bankcheck.solve.layouts import Layout
-from bankcheck.solve.sample import addresses_of
+from bankcheck.solve.prepared import addresses_of
 from bankcheck.solve.search import solve
 from bankcheck.solve.spec import read_problem
 

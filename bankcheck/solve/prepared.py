@@ -39,16 +39,16 @@ class Symmetry:
     row_modulus: int = 1
     column_modulus: int = 1
 
-    def key(self, sample: Sample) -> tuple[int, int, int, int]:
+    def key(self, prepared: PreparedRequest) -> tuple[int, int, int, int]:
         """Equal for requests that count alike."""
         if self.linear:
-            return sample.access_number, sample.differences, 0, 0
-        if sample.access.rule.row_writes:
-            return sample.access_number, id(sample), 0, 0
-        row, column = sample.first
+            return prepared.access_number, prepared.differences, 0, 0
+        if prepared.access.rule.row_writes:
+            return prepared.access_number, id(prepared), 0, 0
+        row, column = prepared.first
         if self.offset_modulus:
-            return sample.access_number, sample.shape, (row * self.pitch + column) % self.offset_modulus, 0
-        return sample.access_number, sample.shape, row % self.row_modulus, column % self.column_modulus
+            return prepared.access_number, prepared.shape, (row * self.pitch + column) % self.offset_modulus, 0
+        return prepared.access_number, prepared.shape, row % self.row_modulus, column % self.column_modulus
 
 
 def symmetry_of(layout: Layout, tile: Tile, whole_words: bool) -> Symmetry:
@@ -74,7 +74,7 @@ def is_linear(layout: Layout, tile: Tile) -> bool:
     return not (pitch & (pitch - 1) or unit & (unit - 1) or layout.xor or layout.rotation)
 
 
-class Sample:
+class PreparedRequest:
     """A request that stands for others that count alike; what does not depend on the layout is found once."""
 
     def __init__(self, access_number: int, access: TileAccess, request: Request, tile: Tile, forms: Forms) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from bankcheck.compiled.files import profile_file
@@ -47,7 +47,7 @@ def _accesses(
     if not mangled:
         raise BankcheckError(f"the machine code has no kernel '{kernel}': no kernel, or a template without an instance")
     options = Options(block=",".join(map(str, block)) if block else "")
-    profiles = [p for name in mangled for p in profile_file(file, replace(build, kernel=name), options)]
+    profiles = [p for name in mangled for p in profile_file(file, build._replace(kernel=name), options)]
     return tuple(_access(p, row) for p in profiles for row in p.instructions if _touches_shared(row, file))
 
 

@@ -8,7 +8,15 @@ from functools import partial
 from pathlib import PurePath
 
 from bankcheck.compiled.names import split_signature
-from bankcheck.compiled.results import COMPUTED, UNKNOWN, KernelProfile, LineProfile, by_line, to_json
+from bankcheck.compiled.results import (
+    ASSUMED,
+    UNKNOWN,
+    InstructionProfile,
+    KernelProfile,
+    LineProfile,
+    by_line,
+    to_json,
+)
 
 Paint = Callable[[str, str], str]
 Totals = Callable[[str], int | None]
@@ -34,7 +42,7 @@ def _kernel(profile: KernelProfile, sources: Sources, sass: bool, color: bool, w
     block, grid = (",".join(map(str, shape)) for shape in (profile.block, profile.grid))
     lines = [paint(f"{name}", _BOLD) + f"  {profile.arch}  block {block}  grid {grid}"]
     lines += [f"  assumed: {note}" for note in profile.assumptions]
-    rows = _sass_rows(profile, paint) if sass else _line_rows(profile, sources, paint)
+    rows = _sass_rows(profile) if sass else _line_rows(profile, sources)
     if rows:
         lines += _table([_HEAD, *(cells for cells, _ in rows)], [(), *(tail for _, tail in rows)], width, paint)
     else:
@@ -51,7 +59,7 @@ def _count(value: int | None) -> str:
     return "?" if value is None else f"{value:,}" if value else "-"
 
 
-def _line_rows(profile: KernelProfile, sources: Sources, paint: Paint) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _line_rows(profile: KernelProfile, sources: Sources) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     rows = []
     for group in by_line(profile):
         if not ran(group):
@@ -61,7 +69,8 @@ def _line_rows(profile: KernelProfile, sources: Sources, paint: Paint) -> list[t
         place = f"{PurePath(group.source_file).name}:{group.line}" if group.line else "(no line)"
         tail = tuple(f"{row.pc:#06x} {row.sass}: {row.reason}" for row in group.rows if row.reason)
         tail = tuple(dict.fromkeys(row.split(": ", 1)[1] if len(group.rows) > 4 else row for row in tail))
-        rows.append((_cells(place, group.total, group.excess, group.ways, group.status, shown, paint), tail))
+        shown = _mark(group.rows) + shown
+        rows.append((_cells(place, group.total, group.excess, group.ways, group.status, shown), tail))
     return rows
 
 
@@ -75,7 +84,7 @@ def opcodes(group: LineProfile) -> str:
     return " ".join(dict.fromkeys(row.sass.split()[1 if row.sass.startswith("@") else 0] for row in group.rows))
 
 
-def _sass_rows(profile: KernelProfile, paint: Paint) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _sass_rows(profile: KernelProfile) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     rows: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
     for row in profile.instructions:
         place = f"{row.pc:#06x}" + (f":{row.line}" if row.line else "")
@@ -87,22 +96,25 @@ def _sass_rows(profile: KernelProfile, paint: Paint) -> list[tuple[tuple[str, ..
         tail += tuple(f"inlined from {PurePath(file).name}:{line}" for file, line in row.inlined[1:])
         rows.append(
             (
-                _cells(place, partial(getattr, row), row.excess, row.ways, row.status, row.sass, paint),
+                _cells(place, partial(getattr, row), row.excess, row.ways, row.status, _mark((row,)) + row.sass),
                 tail,
             )
         )
     return rows
 
 
-def _cells(
-    place: str, total: Totals, excess: int | None, ways: int, status: str, shown: str, paint: Paint
-) -> tuple[str, ...]:
-    mark = "" if status == COMPUTED else f"[{status}] "
+def _mark(rows: Sequence[InstructionProfile]) -> str:
+    """What is not computed, where the reason is the line's own: what holds for the whole kernel stands above it."""
+    statuses = {row.status for row in rows if row.reason or row.status == UNKNOWN}
+    return next((f"[{status}] " for status in (UNKNOWN, ASSUMED) if status in statuses), "")
+
+
+def _cells(place: str, total: Totals, excess: int | None, ways: int, status: str, shown: str) -> tuple[str, ...]:
     shared = total("shared_wavefronts")
     return (
         place, _count(total("requests")), _count(shared), _count(total("shared_ideal")), _count(excess),
         f"{ways}-way" if ways and status != UNKNOWN else "?" if status == UNKNOWN and shared is None else "-",
-        _count(total("global_sectors")), _count(total("global_ideal")), mark + shown,
+        _count(total("global_sectors")), _count(total("global_ideal")), shown,
     )  # fmt: skip
 
 
@@ -140,15 +152,20 @@ def totals(profile: KernelProfile) -> list[str]:
     ]
     if profile.total_ncu != wavefronts:
         lines.append(f"  Nsight Compute prints {profile.total_ncu:,} shared wavefronts (its model, not its counter)")
-    share = f"{known - profile.assumed} of {every} memory instructions are counted exactly for this launch"
-    if profile.is_sampled:
-        share = (
-            f"{known} of {every} memory instructions are counted, in {profile.blocks_run} of {profile.blocks} blocks"
-        )
-    elif profile.assumed:
-        share += f", {profile.assumed} under the assumption that stands with them"
-    lines.append(f"  {share}" + ("" if known == every else f"; totals leave out the {every - known} unknown"))
+    lines.append(f"  {_share(profile)}" + ("" if known == every else f"; totals leave out the {every - known} unknown"))
     return lines
+
+
+def _share(profile: KernelProfile) -> str:
+    """How many of the memory instructions are counted, and how surely."""
+    known, every = profile.exact_share
+    exact = known - profile.assumed
+    if profile.is_sampled:
+        return f"{known} of {every} memory instructions are counted, in {profile.blocks_run} of {profile.blocks} blocks"
+    if profile.assumed and not exact:
+        return f"{known} of {every} memory instructions are counted, under the assumptions listed"
+    share = f"{exact} of {every} memory instructions are counted exactly for this launch"
+    return share + (f", {profile.assumed} under the assumption that stands with them" if profile.assumed else "")
 
 
 def document(profiles: Iterable[KernelProfile]) -> str:

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Any
-from urllib.parse import quote
 
 from bankcheck.compiled.names import split_signature
 from bankcheck.compiled.results import UNKNOWN, KernelProfile, LineProfile, by_line
+from bankcheck.report.github import annotation
+from bankcheck.report.sarif import below_root, log, uri
 
 
 def _findings(profiles: Iterable[KernelProfile]) -> list[tuple[str, LineProfile, str, str]]:
@@ -48,23 +49,16 @@ def relative(source_file: str, root: Path) -> str | None:
     return None
 
 
-def _escaped(text: str, *, property_: bool = False) -> str:
-    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return text.replace(":", "%3A").replace(",", "%2C") if property_ else text
-
-
 def github(profiles: Iterable[KernelProfile], root: Path) -> str:
-    """GitHub workflow annotations, one a line, with paths below `root`."""
+    """GitHub annotations, one a line, with paths below `root`."""
     lines = []
     for rule, group, level, message in _findings(profiles):
-        kind = "notice" if level == "note" else level
         file = relative(group.source_file, root) or group.source_file
-        place = f"file={_escaped(file, property_=True)},line={max(1, group.line)}"
-        lines.append(f"::{kind} {place},title={rule}::{_escaped(message)}")
+        lines.append(annotation(level, {"file": file, "line": max(1, group.line), "title": rule}, message))
     return "\n".join(lines)
 
 
-def sarif(profiles: Iterable[KernelProfile], version: str, root: Path) -> str:
+def sarif(profiles: Iterable[KernelProfile], root: Path) -> str:
     """SARIF 2.1.0, with URIs relative to `root` for the files below it."""
     results = []
     for rule, group, level, message in _findings(profiles):
@@ -84,16 +78,13 @@ def sarif(profiles: Iterable[KernelProfile], version: str, root: Path) -> str:
         },
         {"id": "not-analysed", "shortDescription": {"text": "the traffic of an access is not known"}},
     ]
-    driver = {"name": "bankcheck", "version": version, "rules": rules}
-    run = {"tool": {"driver": driver}, "results": results}
-    schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=1)
+    return json.dumps(log(rules, results), indent=1)
 
 
 def _artifact(group: LineProfile, root: Path) -> dict[str, Any]:
     below = relative(group.source_file, root)
     if below is not None:
-        return {"uri": quote(below), "uriBaseId": "%SRCROOT%"}
+        return below_root(below)
     if PurePath(group.source_file).is_absolute():
         return {"uri": PurePath(group.source_file).as_uri()}
-    return {"uri": quote(group.source_file or "unknown")}
+    return {"uri": uri(group.source_file or "unknown")}

@@ -1,4 +1,4 @@
-"""Instructions that look at the launch or at registers as such: special registers, constant loads, predicates."""
+"""Opcodes that look at the launch or at registers as such: special registers, constant loads, predicates."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ def _unknown(
     unknowns = machine.slots.unknowns
     special = [operand.text for operand in instruction.operands if operand.kind == "special"]
     place = f" at line {instruction.line}" if instruction.line else ""
-    cause = unknowns.because(f"{' '.join([instruction.name, *special])}{place}, which is not modelled")
+    if any(operand.kind == "name" and "@" in operand.text for operand in instruction.operands):  # 32@lo(symbol)
+        cause = unknowns.because(f"an address that is filled in when the program is loaded{place}")
+    else:
+        cause = unknowns.because(f"{' '.join([instruction.name, *special])}{place}, which is not modelled")
     tags = np.zeros(active.shape, np.int32)
     for source in sources:
         if source.tags is not None:

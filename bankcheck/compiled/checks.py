@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bankcheck.compiled.names import split_signature
 from bankcheck.compiled.results import UNKNOWN, KernelProfile
@@ -31,8 +31,7 @@ _QUANTITIES: dict[str, Callable[[KernelProfile], int]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One limit, such as `excess<=0`, that every kernel must keep."""
 
     text: str
