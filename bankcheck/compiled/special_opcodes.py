@@ -74,7 +74,7 @@ def _unknown(
     special = [operand.text for operand in instruction.operands if operand.kind == "special"]
     place = f" at line {instruction.line}" if instruction.line else ""
     if any(operand.kind == "name" and "@" in operand.text for operand in instruction.operands):  # 32@lo(symbol)
-        cause = unknowns.because(f"an address that is filled in when the program is loaded{place}")
+        cause = unknowns.because(f"an address{place} that is filled in when the program is loaded")
     else:
         cause = unknowns.because(f"{' '.join([instruction.name, *special])}{place}, which is not modelled")
     tags = np.zeros(active.shape, np.int32)
