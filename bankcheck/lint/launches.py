@@ -34,6 +34,8 @@ class KnownLaunch(NamedTuple):
     template: tuple[int | Type | None, ...]
     arguments: tuple[int | None, ...]
     origin: str
+    headers: tuple[str, ...] = ()
+    """The names of the headers of the launching file that define the kernel; empty: it may be in any file."""
 
 
 @dataclass(slots=True)

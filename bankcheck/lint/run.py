@@ -21,8 +21,9 @@ SUFFIXES = (".cu", ".cuh")
 MAX_BYTES = 8 << 20
 MAX_HEADER_BYTES = 1 << 20
 
-_HEADS = re.compile(r"__global__[^;{}]*")
+_HEADS = re.compile(r"__global__[^;{}]*\{")
 _CALLED = re.compile(r"\b(?!__)(\w+)\s*\(")
+_LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^<>;{}]*>\s*)?<<<")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -92,13 +93,16 @@ def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
             text = item.text if item.text is not None else read_text(item.path)
         except (BankcheckError, OSError):
             continue
-        if "__global__" in text and may_use_shared(text, config.defines, include_for(item, config)):
-            for head in _HEADS.findall(text):
-                for name in _CALLED.findall(head):
-                    defined.setdefault(name, set()).add(number)
+        defined_here = _kernels_in(text)
+        if defined_here and may_use_shared(text, config.defines, include_for(item, config)):
+            for name in defined_here:
+                defined.setdefault(name, set()).add(number)
         if "<<<" in text:
-            launched.append((number, set(_WORD.findall(text))))
-    return [inputs[number] for number, names in launched if any(defined[n] - {number} for n in names & defined.keys())]
+            called = _LAUNCHED.findall(text)
+            all_by_name = len(called) == text.count("<<<") and defined_here.issuperset(called)
+            if not all_by_name:  # some are launched through a pointer, say: any word may be the name
+                launched.append((number, set(_WORD.findall(text)) - defined_here))
+    return [inputs[number] for number, names in launched if names & defined.keys()]
 
 
 def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...], *, use_cache: bool = False) -> FileResult:
@@ -113,7 +117,7 @@ def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...], *,
             and not may_use_shared(text, config.defines, include)
         ):
             return FileResult(path)
-        others = tuple(launch for launch in launches if not launch.origin.startswith(f"{path}:"))
+        others = tuple(launch for launch in launches if _is_about(launch, path))
 
         def check(include: Include | None) -> FileResult:
             from bankcheck.lint.check import check_file  # takes longer to load than most files to look at
@@ -141,19 +145,42 @@ def read_text(path: str) -> str:
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
+def _is_about(launch: KnownLaunch, path: str) -> bool:
+    """Whether a launch in another file may be one of a kernel in this file."""
+    elsewhere = not launch.origin.startswith(f"{path}:")
+    return elsewhere and (not launch.headers or os.path.basename(path) in launch.headers)
+
+
 def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
+    """The launches in a file of kernels that it does not define itself."""
+    defined: dict[str, set[str]] = {}
+    find = include_for(item, config)
+
+    def include(name: str) -> str | None:
+        text = find(name) if find is not None else None
+        defined[os.path.basename(name.strip("<>"))] = _kernels_in(text or "")
+        return text
+
     try:
         text = item.text if item.text is not None else read_text(item.path)
-        if "<<<" not in text:
-            return ()
         from bankcheck.lint.launches import find_launches
         from bankcheck.lint.program import read_program
         from bankcheck.lint.source import Source
 
-        path = shown(Path(item.path), config)
-        return find_launches(read_program(Source(path, text, config.defines, include_for(item, config))))
+        source = Source(shown(Path(item.path), config), text, config.defines, include)
+        own = _kernels_in(text)
+        return [
+            launch._replace(headers=tuple(header for header, names in defined.items() if launch.kernel in names))
+            for launch in find_launches(read_program(source))
+            if launch.kernel not in own
+        ]
     except Exception:  # the file's own check reports what is wrong with it
         return ()
+
+
+def _kernels_in(text: str) -> set[str]:
+    """The names of the kernels that a text defines, and perhaps some more."""
+    return {name for head in _HEADS.findall(text) for name in _CALLED.findall(head)}
 
 
 def include_for(item: Input, config: Config) -> Include | None:

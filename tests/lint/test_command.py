@@ -88,6 +88,23 @@ def test_a_launch_in_another_file_counts_for_a_kernel_with_launch_bounds() -> No
     assert "4-way" in run("lint", "kernel.cuh", "main.cu")[1]
 
 
+COLUMN = "{ __shared__ float s[99][32]; s[threadIdx.x][0] = 0; }\n"
+
+
+@pytest.mark.parametrize("included", [False, True])
+def test_a_launch_is_of_the_launching_files_own_kernel(included: bool) -> None:
+    """Two programs in one folder, each with a kernel `k`: the launch in one says nothing about the other."""
+    write("k.cuh", "__global__ void k() " + COLUMN)
+    write("one.cu", '#include "k.cuh"\n' if included else "__global__ void k() " + COLUMN)
+    write("one.cu", Path("one.cu").read_text() + "void f() { k<<<1, 4>>>(); }\n")
+    write("two.cu", f"__global__ void k() {COLUMN}void f() {{ k<<<1, 16>>>(); }}\n")
+    write("nvrtc.cu", f"__global__ void k() {COLUMN}")
+    _, out, _ = run("lint", "one.cu", "two.cu", "nvrtc.cu", *(["k.cuh"] if included else []), "--all")
+    blocks = {(line.split(":")[0], line.split("<")[1].split(">")[0]) for line in out.splitlines() if "k<" in line}
+    own = ("k.cuh" if included else "one.cu", "4x1x1")
+    assert blocks == {own, ("two.cu", "16x1x1"), ("nvrtc.cu", "256x1x1")}
+
+
 def test_macros_of_a_header_next_to_the_file_are_used() -> None:
     write("sizes.h", "#define PITCH 33\n")
     text = GOOD.replace("[33]", "[PITCH]")
