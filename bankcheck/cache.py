@@ -10,6 +10,9 @@ import hashlib
 import os
 from pathlib import Path
 
+_NO_CACHE = (OSError, RuntimeError)
+"""No folder to read or write, or a user without a home, as in containers."""
+
 
 def cache_folder() -> Path:
     """Where results are kept: $BANKCHECK_CACHE, else $XDG_CACHE_HOME/bankcheck, else ~/.cache/bankcheck."""
@@ -23,7 +26,7 @@ def content_key(*parts: bytes | str) -> str:
     """A name for this content: the hash of all parts."""
     digest = hashlib.sha256()
     for part in parts:
-        data = part.encode() if isinstance(part, str) else part
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()[:40]
 
@@ -32,15 +35,18 @@ def cached(key: str) -> bytes | None:
     """What was stored under `key`, or None."""
     try:
         return (cache_folder() / key[:2] / key).read_bytes()
-    except OSError:
+    except _NO_CACHE:
         return None
 
 
 def store(key: str, data: bytes) -> None:
     """Store under `key`; a cache that cannot be written is no error. Readers never see half a file."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(*_NO_CACHE):
         folder = cache_folder() / key[:2]
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = folder / f"{key}-{os.getpid()}"
-        unfinished.write_bytes(data)
-        os.replace(unfinished, folder / key)
+        try:
+            unfinished.write_bytes(data)
+            os.replace(unfinished, folder / key)
+        except OSError:
+            unfinished.unlink(missing_ok=True)

@@ -137,6 +137,6 @@ def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
         key = "\0".join((finding.place.path.replace("\\", "/"), finding.code, line, finding.array))
         ordinal = seen.get(key, 0)
         seen[key] = ordinal + 1
-        digest = hashlib.sha256(f"{key}\0{ordinal}".encode()).hexdigest()[:20]
+        digest = hashlib.sha256(f"{key}\0{ordinal}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
         result.append(finding._replace(fingerprint=digest))
     return result

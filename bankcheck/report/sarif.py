@@ -20,7 +20,7 @@ def log(rules: Sequence[dict[str, Any]], results: Sequence[dict[str, Any]], **pr
 
 def uri(path: str) -> str:
     """A relative path as a URI."""
-    return quote(path.replace("\\", "/"))
+    return quote(path.replace("\\", "/"), errors="surrogateescape")
 
 
 def below_root(path: str) -> dict[str, str]:
