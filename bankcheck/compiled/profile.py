@@ -202,7 +202,7 @@ def profile_cubin(
     chosen = names.choose_kernels(wanted, cubin.kernels)
     if not chosen:
         raise BankcheckError("the file has no kernels")
-    functions = disassembly.read_listing(listing, frozenset(chosen))
+    functions = disassembly.read_listing(listing, frozenset(chosen), cubin.lined)
     source = source or NO_SOURCE
     plain = {name: names.plain_name(name) for name in chosen}
     parameters = {name: source.parameters.get(plain[name], ()) for name in chosen}
