@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Any
@@ -134,9 +133,9 @@ def _laid_out(expression: str, options: Options, unit: str, pad: int, swizzle: A
     changed = with_padding(options, pad)
     try:
         if swizzle == "xor":
-            changed = replace(changed, pad=(), swizzle_xor=True)
+            changed = changed._replace(pad=(), swizzle_xor=True)
         elif swizzle != "off":
-            changed = replace(changed, swizzle=Swizzle(*swizzle), swizzle_unit=unit)
+            changed = changed._replace(swizzle=Swizzle(*swizzle), swizzle_unit=unit)
         return read_access(expression, changed)
     except BankcheckError:
         return None
