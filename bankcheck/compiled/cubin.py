@@ -8,6 +8,7 @@ Everything here treats the file as hostile: every offset is checked before use.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from bankcheck.errors import BankcheckError
@@ -53,6 +54,8 @@ class Cubin(NamedTuple):
     """Offset in constant bank 4 -> the symbol whose address the loader puts there."""
     functions: dict[str, tuple[str, int]]
     """Function symbol -> (name of its text section without `.text.`, offset in it)."""
+    lined: frozenset[str]
+    """Function symbols that have line information."""
 
 
 class _Section(NamedTuple):
@@ -99,17 +102,27 @@ def _read(data: bytes) -> Cubin:
         head, _, owner = section.name.removeprefix(".nv.constant").partition(".")
         if section.name.startswith(".nv.constant") and head.isdecimal():
             banks[(int(head), owner)] = section.data
-    addresses = {}
-    if relocations := by_name.get(".rela.nv.constant4"):
-        for at in range(0, len(relocations.data) - 23, 24):
-            offset, info, addend = struct.unpack_from("<QQq", relocations.data, at)
-            name = symbols[info >> 32][0] if info >> 32 < len(symbols) else ""
-            addresses[offset] = f"{name}+{addend}" if addend else name
+    addresses = {
+        offset: f"{name}+{addend}" if addend else name
+        for offset, name, addend in _relocations("nv.constant4", by_name, symbols)
+    }
+    lined = frozenset(name for _, name, _ in _relocations("debug_line", by_name, symbols))
     functions = {}
     for name, section_index, value, kind, _ in symbols:
         if kind == 2 and 0 < section_index < len(sections) and sections[section_index].name.startswith(".text."):
             functions[name] = (sections[section_index].name.removeprefix(".text."), value)
-    return Cubin(_arch(data), kernels, banks, addresses, functions)
+    return Cubin(_arch(data), kernels, banks, addresses, functions, lined)
+
+
+def _relocations(
+    section: str, by_name: dict[str, _Section], symbols: list[tuple[str, int, int, int, int]]
+) -> Iterator[tuple[int, str, int]]:
+    """(offset, symbol, what is added to it) of every place of a section that names a symbol, if there are any."""
+    for name, entry in ((f".rela.{section}", "<QQq"), (f".rel.{section}", "<QQ")):
+        data, size = by_name[name].data if name in by_name else b"", struct.calcsize(entry)
+        for at in range(0, len(data) - size + 1, size):
+            offset, info, *added = struct.unpack_from(entry, data, at)
+            yield offset, symbols[info >> 32][0] if info >> 32 < len(symbols) else "", added[0] if added else 0
 
 
 def _arch(data: bytes) -> str:

@@ -49,8 +49,12 @@ def disassemble(cubin: bytes, use_cache: bool) -> bytes:
     return listing
 
 
-def read_listing(listing: bytes, only: frozenset[str] | None = None) -> dict[str, Function]:
-    """The functions by name; `only` limits which are decoded.
+def read_listing(
+    listing: bytes, only: frozenset[str] | None = None, lined: frozenset[str] = frozenset()
+) -> dict[str, Function]:
+    """The functions by name; `only` limits which are decoded, `lined` are those that have line information.
+
+    nvdisasm prints a place only where it changes, also from one function to the next.
 
     Raises `BankcheckError` when the listing is not what nvdisasm prints.
     """
@@ -58,17 +62,31 @@ def read_listing(listing: bytes, only: frozenset[str] | None = None) -> dict[str
     starts = list(_SECTION.finditer(text))
     ends = [start.start() for start in starts[1:]] + [len(text)]
     return {
-        start[1]: _function(start[1], text[start.end() : end].splitlines())
+        start[1]: _function(
+            start[1],
+            text[start.end() : end].splitlines(),
+            _in_force(text, start.start()) if start[1] in lined else (),
+        )
         for start, end in zip(starts, ends, strict=True)
         if only is None or start[1] in only
     }
 
 
-def _function(name: str, lines: Iterable[str]) -> Function:
+def _in_force(text: str, end: int) -> tuple[Place, ...]:
+    """The last places that are printed before `end`."""
+    last = text.rfind("//## File", 0, end)
+    if last < 0:
+        return ()
+    stack: tuple[Place, ...] = ()
+    for place in _PLACE.finditer(text, text.rfind("*/", 0, last) + 1, text.find("\n", last)):
+        stack = _with_place(stack, place)
+    return stack
+
+
+def _function(name: str, lines: Iterable[str], stack: tuple[Place, ...]) -> Function:
     """Places stand before an instruction, innermost first, and stay in force until others replace them."""
     labels: dict[str, int] = {}
     found: list[tuple[str, tuple[Place, ...]]] = []
-    stack: tuple[Place, ...] = ()
     fresh = True
     for line in lines:
         if label := _LABEL.match(line):

@@ -86,6 +86,16 @@ def plain_name(mangled: str) -> str:
     return split_signature(demangle(mangled))[0].split("<")[0].split("::")[-1]
 
 
+def shared_names(mangled: Iterable[str]) -> frozenset[str]:
+    """The plain names that several kernels have, overloads or in several namespaces; instances are one kernel."""
+    kernels: dict[str, set[str]] = {}
+    for name in mangled:
+        full = demangle(name)
+        qualified = split_signature(full)[0]
+        kernels.setdefault(plain_name(name), set()).add(qualified.split("<")[0] if "<" in qualified else full)
+    return frozenset(plain for plain, found in kernels.items() if len(found) > 1)
+
+
 def split_commas(text: str) -> list[str]:
     """Cut at the commas outside brackets."""
     parts, start, at = [], 0, 0

@@ -202,9 +202,11 @@ def profile_cubin(
     chosen = names.choose_kernels(wanted, cubin.kernels)
     if not chosen:
         raise BankcheckError("the file has no kernels")
-    functions = disassembly.read_listing(listing, frozenset(chosen))
+    functions = disassembly.read_listing(listing, frozenset(chosen), cubin.lined)
     source = source or NO_SOURCE
+    shared = names.shared_names(cubin.kernels) if source.parameters else frozenset()
     plain = {name: names.plain_name(name) for name in chosen}
+    plain = {name: "" if found in shared else found for name, found in plain.items()}
     parameters = {name: source.parameters.get(plain[name], ()) for name in chosen}
     arguments = arguments_for(options.arguments, {name: (cubin.kernels[name], parameters[name]) for name in chosen})
     profiles = []
@@ -215,7 +217,16 @@ def profile_cubin(
             profile_kernel(
                 cubin, cubin.kernels[name], functions[name],
                 options._replace(arguments=arguments[name]), parameters[name],
-                source.shapes.get(plain[name], ("", "")), limits,
+                _site(source, name, plain[name]), limits,
             )
         )  # fmt: skip
     return profiles
+
+
+def _site(source: SourceFacts, name: str, plain: str) -> tuple[str, str]:
+    """The (grid, block) of the kernel's first launch in the source, of the same template arguments if there is one."""
+    shapes = source.shapes
+    if not plain or not shapes:
+        return "", ""
+    full = names.normal_name(names.demangle(name))
+    return shapes.get(full[full.find(plain + "<") :]) or shapes.get(plain, ("", ""))

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from bankcheck.compiled.host_numbers import HostConstants
-from bankcheck.compiled.names import split_commas
+from bankcheck.compiled.names import normal_name, split_commas
 
 _KERNEL = re.compile(r"__global__\b")
 _NAME_BEFORE_PARAMETERS = re.compile(r"([A-Za-z_]\w*)\s*$")
@@ -22,7 +22,10 @@ class SourceFacts(NamedTuple):
     instances: dict[str, tuple[str, ...]]
     templates: frozenset[str]
     shapes: dict[str, tuple[str, str]]
-    """Kernel name -> (grid, block) of its first launch, as "32,8"; empty where constants do not give it."""
+    """Kernel name, also with template arguments -> (grid, block) of its first launch, as "32,8".
+
+    A size is empty where constants do not give it.
+    """
 
 
 NO_SOURCE = SourceFacts({}, {}, frozenset(), {})
@@ -54,10 +57,14 @@ def read_source(text: str) -> SourceFacts:
     items = top_level_items(plain) if "<<<" in plain else []
     for launch in _LAUNCH.finditer(plain):
         configuration = split_commas(launch[3])
-        if launch[1] in parameters and len(configuration) >= 2:
+        kernel = launch[1].split("::")[-1]
+        if kernel in parameters and len(configuration) >= 2:
             function = max((start for start, end in items if start <= launch.start() < end), default=0)
             known = HostConstants(plain[: launch.start()], function)
-            shapes.setdefault(launch[1], (known.shape(configuration[0]), known.shape(configuration[1])))
+            shape = known.shape(configuration[0]), known.shape(configuration[1])
+            shapes.setdefault(kernel, shape)
+            if launch[2]:
+                shapes.setdefault(normal_name(kernel + launch[2]), shape)
         if launch[2] and launch[1] in parameters:
             instances.setdefault(launch[1], []).append(re.sub(r"\s+", " ", launch[1] + launch[2]))
     unique = {name: tuple(dict.fromkeys(found)) for name, found in instances.items()}

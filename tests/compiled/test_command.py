@@ -499,3 +499,14 @@ def test_a_binary_cannot_put_any_file_into_a_report(tmp_path: Path) -> None:
     )
     profile = KernelProfile("k", "k", "sm_90", (32, 1, 1), (1, 1, 1), 1, 1, (), rows)
     assert list(_sources([profile], str(tmp_path / "kernel.cu"))) == [str(tmp_path / "kernel.cu")]
+
+
+def test_a_line_that_goes_on_into_the_next_kernel_is_known(tmp_path: Path) -> None:
+    """nvdisasm prints a place only where it changes: of two kernels on one line, the second one gets none."""
+    need_tools()
+    body = "{ __shared__ float s[32]; s[threadIdx.x] = o[0]; __syncthreads(); o[threadIdx.x] = s[31 - threadIdx.x]; }"
+    source = tmp_path / "pair.cu"
+    source.write_text(f"\n__global__ void p(float* o) {body} __global__ void q(float* o) {body}\n")
+    for arch in ("sm_80", "sm_90"):
+        found = profile_file(str(source), Build(arch), Options("32", "1"))
+        assert [{record.line for record in profile.instructions} for profile in found] == [{2}, {2}]

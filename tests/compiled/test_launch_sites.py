@@ -44,3 +44,22 @@ def test_the_launch_in_the_file_gives_the_block() -> None:
     assert "assumed: grid 1,1,1: not given (--grid)" in found.stdout
     given = run_command(str(EXAMPLE), "--arg", "n=1024", "--block", "32,32")
     assert given.stdout.startswith("transpose  sm_90  block 32,32,1 ") and "from the launch" not in given.stdout
+
+
+def test_a_launch_is_of_its_own_kernel(tmp_path: Path) -> None:
+    """Instances have launches of their own; of two kernels with one name, the file does not say plainly whose it is."""
+    need_tools()
+    source = tmp_path / "several.cu"
+    source.write_text(
+        "__global__ void k(int* o, int n) { o[threadIdx.x] = n; }\n"
+        "namespace a { __global__ void k(int* o) { o[threadIdx.x] = 1; }\n"
+        "__global__ void only(int* o) { o[threadIdx.x] = 1; } }\n"
+        "template <int N> __global__ void t(int* o) { o[threadIdx.x] = N; }\n"
+        "void g(int* o) { k<<<4, 64>>>(o, 3); a::only<<<2, 96>>>(o); t<32><<<1, 32>>>(o); t<64><<<1, 64>>>(o);\n"
+        "  t< 33 ><<<2, 128>>>(o); }\n"
+    )
+    found = [line for line in run_command(str(source)).stdout.splitlines() if "  sm_90  " in line]
+    assert {line.split("  ")[0]: line.split("  ")[2].removeprefix("block ") for line in found} == {
+        "k": "256,1,1", "a::k": "256,1,1", "a::only": "96,1,1",
+        "t<32>": "32,1,1", "t<33>": "128,1,1", "t<64>": "64,1,1",
+    }  # fmt: skip
