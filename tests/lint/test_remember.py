@@ -18,6 +18,7 @@ from bankcheck.lint.config import Config
 from bankcheck.lint.findings import FileResult
 from bankcheck.lint.remember import from_json
 from bankcheck.lint.rules import codes_matching
+from bankcheck.lint.run import Input, check_all
 
 ALL_RULES = Config(codes=codes_matching(["ALL"], "tests"))
 RECORDED = [json.loads(line) for line in (ROOT / "tests/cases/cases.jsonl").read_text().splitlines()]
@@ -258,16 +259,15 @@ def test_without_the_cache_nothing_is_kept(project, bankcheck):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="names are text there")
-def test_a_name_that_is_no_unicode(project, agreed):
+def test_a_name_that_is_no_unicode(project):
     name = os.fsdecode(b"odd\xff.cu")
     try:
         (project / name).write_text(TRANSPOSE)
     except OSError:
         pytest.skip("the file system takes no such names")
-    for form in ("json", "sarif"):
-        done = agreed(name, "--format", form)
-        assert (done.code, done.err) == (1, "")
-        assert "BC101" in done.out
+    (result,) = check_all([Input(name)], Config(block=(32, 32)), 1, use_cache=True)
+    assert (result.failure, [f.code for f in result.findings]) == ("", ["BC101"])
+    assert [result] == list(check_all([Input(name)], Config(block=(32, 32)), 1, use_cache=True))
 
 
 def test_standard_input_is_checked_again_where_it_differs(project):
