@@ -133,6 +133,8 @@ def find_counter(
     trips = None
     if not _open(start) and not _open(step) and not _open(bound):
         trips = _most_trips(start, step, operator, bound, block)
+        if trips is not None and do:
+            trips += 1
     return _iterations(variable.name, trips, 0)
 
 
@@ -142,7 +144,7 @@ def _counted(variable: Carried, start: int, step: int, operator: str, bound: Nod
     limit = bare(bound)
     trips = _trips(start, step, operator, limit.value) if isinstance(limit, Const) else None
     if trips is not None and do:
-        trips = max(trips, 1)
+        trips += 1  # the condition is tested at the end of each: `bound` is what the value at its beginning is below
     if trips is not None:
         ends = sorted((start, start + step * max(trips - 1, 0)))
     else:

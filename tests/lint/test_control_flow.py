@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lint.helpers import counts, lint
+from tests import oracle
+from tests.lint.helpers import counts, lint, rows
 
 START = "__shared__ float s[8192]; int t = threadIdx.x, k = 1, i; "
 UNKNOWN = None
@@ -99,3 +100,22 @@ def test_a_launch_with_default_template_arguments_is_an_instance() -> None:
     for arguments in ("<>", ""):
         rows = lint(text.replace("<LIST>", arguments)).rows
         assert {(row.bind["N"], row.wavefronts) for row in rows} == {(32, 32), (33, 1)}
+
+
+@pytest.mark.parametrize(
+    ("body", "values"),
+    [
+        ("do { s[t * j] = 1; j += 2; } while (j < 8);", [0, 2, 4, 6, 8]),
+        ("do { s[t * j] = 1; j++; } while (j <= 4);", [0, 1, 2, 3, 4, 5]),
+        ("do { s[t * j] = 1; } while (++j < 4);", [0, 1, 2, 3, 4]),
+        ("do { s[t * j] = 1; } while (j++ < 4);", [0, 1, 2, 3, 4, 5]),
+        ("do { s[t * j] = 1; j += 9; } while (j < 4);", [0, 9]),
+    ],
+)
+def test_a_loop_that_tests_at_its_end(body: str, values: list[int]) -> None:
+    """The last of the values is what the variable holds afterwards."""
+    found = rows("__shared__ float s[4096]; int t = threadIdx.x, j = 0; " + body + " s[t * j] = 1;")
+    inside = {row.wavefronts for row in found if row.bind}
+    after = [row.wavefronts for row in found if not row.bind]
+    cost = [oracle.store([4 * lane * value for lane in range(32)], 4) for value in values]
+    assert inside == set(cost[:-1]) and after == [cost[-1]]
