@@ -132,9 +132,7 @@ def find_counter(
         return counter
     trips = None
     if not _open(start) and not _open(step) and not _open(bound):
-        trips = _most_trips(start, step, operator, bound, block)
-        if trips is not None and do:
-            trips += 1
+        trips = _most_trips(start, step, operator, bound, block, do)
     return _iterations(variable.name, trips, 0)
 
 
@@ -142,9 +140,7 @@ def _counted(variable: Carried, start: int, step: int, operator: str, bound: Nod
     ctype = variable.placeholder.ctype
     symbol = Symbol(variable.name, ctype)
     limit = bare(bound)
-    trips = _trips(start, step, operator, limit.value) if isinstance(limit, Const) else None
-    if trips is not None and do:
-        trips += 1  # the condition is tested at the end of each: `bound` is what the value at its beginning is below
+    trips = _trips(start, step, operator, limit.value, do) if isinstance(limit, Const) else None
     if trips is not None:
         ends = sorted((start, start + step * max(trips - 1, 0)))
     else:
@@ -183,8 +179,17 @@ def _compared(condition: Node, carried: list[Carried], steps: dict[str, Node]) -
     return None
 
 
-def _trips(start: int, step: int, operator: str, bound: int) -> int | None:
-    """Iterations of `for (i = start; i OP bound; i += step)`, None if it does not end."""
+def _trips(start: int, step: int, operator: str, bound: int, do: bool) -> int | None:
+    """Iterations of `for (i = start; i OP bound; i += step)`, None if it does not end.
+
+    `do`: the condition, on the value at the beginning of an iteration, is tested at its end, so there is one more.
+    """
+    holds = _times(start, step, operator, bound)
+    return None if holds is None else holds + do
+
+
+def _times(start: int, step: int, operator: str, bound: int) -> int | None:
+    """How often in a row `i OP bound` holds, for i = start, start + step, ...; None if for ever."""
     if operator == "!=":
         return (
             (bound - start) // step if step and (bound - start) % step == 0 and (bound - start) // step >= 0 else None
@@ -202,7 +207,7 @@ def _open(node: Node) -> bool:
     return bool(names) or expr.unknown_in(node) is not None
 
 
-def _most_trips(start: Node, step: Node, operator: str, bound: Node, block: Block) -> int | None:
+def _most_trips(start: Node, step: Node, operator: str, bound: Node, block: Block, do: bool) -> int | None:
     most = 0
     for warp in range(block.warps):
         evaluate = Evaluator(dict(block.lanes(warp)))
@@ -212,7 +217,7 @@ def _most_trips(start: Node, step: Node, operator: str, bound: Node, block: Bloc
                 continue
             if any(isinstance(value, Undefined) for value in values):
                 return None
-            trips = _trips(values[0], values[1], operator, values[2]) if values[1] else None
+            trips = _trips(values[0], values[1], operator, values[2], do) if values[1] else None
             if trips is None:
                 return None
             most = max(most, trips)
