@@ -88,7 +88,8 @@ class Loops(Unrolling):
         if doubts:
             known = all(leaving.is_known(way.all, own) for way in left.gone)
             limit = min(MOST_PARTINGS, MAX_PARTING_STEPS // max(1, state.steps - steps_before)) if known else 0
-        if (needed or plain or doubts) and (left.conditions or condition is not None) and limit:
+        ranged = node.type == "for_range_loop"  # ends after its last element, whatever that is
+        if (needed or plain or doubts) and (left.conditions or condition is not None) and limit and not ranged:
             after, waits, passed = state.snapshot(), state.barriers[barriers:], state.straight
             around, results = state.wraps[wraps:], frame.results[returned:]
             del state.wraps[wraps:], frame.results[returned:]
@@ -112,7 +113,7 @@ class Loops(Unrolling):
                 held = state.frame.scopes[0][name]
                 state.frame.scopes[0][name] = held._replace(value=cells.lost(held.value, "it is set in a loop"))
         frame.results[returned:] = [leaving.without(way, own) for way in frame.results[returned:]]
-        endless = leaving.is_endless(tested, condition is None) or (do and flow is Flow.RETURN)
+        endless = leaving.is_endless(tested, condition is None and not ranged) or (do and flow is Flow.RETURN)
         if endless and not left.breaks and "goto" not in self.reader.file.source(node):
             return self._never_left(returned)
         state.maybe = (*state.maybe, *(why for why in doubts if why.startswith("the function")))

@@ -119,3 +119,11 @@ def test_a_loop_that_tests_at_its_end(body: str, values: list[int]) -> None:
     after = [row.wavefronts for row in found if not row.bind]
     cost = [oracle.store([4 * lane * value for lane in range(32)], 4) for value in values]
     assert inside == set(cost[:-1]) and after == [cost[-1]]
+
+
+@pytest.mark.parametrize("body", ["g = 0;", "if (k == n) continue;", "if (t == k) break;", "if (k == 8) break;"])
+def test_what_follows_a_loop_over_a_range_is_not_lost(body: str) -> None:
+    found = rows(
+        f"__shared__ float s[4096]; int t = threadIdx.x; for (int k : {{32, 16, 8}}) {{ {body} }} s[t * 4] = 1;"
+    )
+    assert [row.wavefronts for row in found] == [4]
