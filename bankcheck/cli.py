@@ -5,6 +5,7 @@ Exit codes: 0 nothing to report, 1 findings or a failed check, 2 usage, bad inpu
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -54,6 +55,8 @@ def main() -> None:
     debug = "--debug" in sys.argv[1:]
     if debug:
         sys.argv.remove("--debug")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # not every terminal has every character
     color = False if os.environ.get("NO_COLOR") else None
     try:
         code = cli.main(prog_name="bankcheck", standalone_mode=False, color=color)

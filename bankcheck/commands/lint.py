@@ -18,9 +18,10 @@ from bankcheck.hardware import arch_note
 from bankcheck.launch import Block
 from bankcheck.lint.baseline import read_baseline, write_baseline
 from bankcheck.lint.config import Config, find_config, load_config
+from bankcheck.lint.files import Input, find_files, read
 from bankcheck.lint.findings import FileResult
 from bankcheck.lint.rules import codes_matching
-from bankcheck.lint.run import Input, check_all, find_files, mark_known, read_text
+from bankcheck.lint.run import check_all, mark_known
 
 if TYPE_CHECKING:
     from bankcheck.report.listing import Code
@@ -150,7 +151,7 @@ def _split(values: tuple[str, ...]) -> list[str]:
 def _inputs(paths: tuple[str, ...], stdin_filename: str, config: Config) -> list[Input]:
     files = find_files([path for path in paths if path != "-"], config)
     if "-" in paths:
-        files.append(Input(stdin_filename, sys.stdin.buffer.read().decode("utf-8", "replace")))
+        files.append(Input(stdin_filename, sys.stdin.buffer.read()))
     return files
 
 
@@ -177,8 +178,8 @@ def _code(inputs: list[Input], results: list[FileResult]) -> Code:
     texts = {}
     for item, result in zip(inputs, results, strict=True):
         if result.findings or result.rows:
-            with suppress(BankcheckError, OSError):  # gone since it was checked: its lines are shown without text
-                texts[result.path] = item.text if item.text is not None else read_text(item.path)
+            with suppress(BankcheckError):  # gone since it was checked: its lines are shown without text
+                texts[result.path] = read(item)
     return lint_code(results, texts)
 
 

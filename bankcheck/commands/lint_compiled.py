@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from bankcheck.compiled.launch import Options
 from bankcheck.compiled.names import plain_name, split_signature
 from bankcheck.compiled.results import ASSUMED, UNKNOWN, InstructionProfile, KernelProfile
 from bankcheck.errors import BankcheckError
+from bankcheck.filenames import name_bytes
 from bankcheck.lint.compiled import MachineAccess
+from bankcheck.lint.files import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Compiler:
 
     def _file(self, path: str) -> str:
         """Reported paths are relative to the configuration's folder or the current one."""
+        path = os.fsdecode(name_bytes(path))
         places = [root / path for root in (self.root, Path.cwd()) if root is not None]
         return str(next((place for place in places if place.is_file()), Path(path)))
 
@@ -58,9 +62,9 @@ def _kernels(file: str, text: str, build: Build) -> tuple[str, ...] | str:
         data = Path(file).read_bytes()
     except OSError:
         return f"only a file can be compiled, and {file} is none"
-    if data.decode("utf-8", "replace").removeprefix("\ufeff") != text:
-        return f"{file} has changed since it was read"
     try:
+        if text_of(data) != text:
+            return f"{file} has changed since it was read"
         return tuple(name for item in load(file, data, build) for name in item.cubin.kernels)
     except BankcheckError as problem:
         return problem.message

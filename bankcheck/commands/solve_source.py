@@ -14,7 +14,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.launch import Block
 from bankcheck.lint.config import Config, find_config, load_config
 from bankcheck.lint.facts import Facts
-from bankcheck.lint.run import read_text, shown
+from bankcheck.lint.files import Input, read, shown
 from bankcheck.report import solve_source as report
 from bankcheck.report.solve_source import Solved
 from bankcheck.solve.emit import code, title
@@ -104,9 +104,9 @@ def _config(file: Path, block: tuple[int, ...] | None, defines: tuple[str, ...])
 
 def _text(file: Path) -> str:
     try:
-        return read_text(str(file))
-    except (OSError, ValueError) as problem:
-        raise BankcheckError(f"{file}: cannot be read: {problem}") from problem
+        return read(Input(str(file)))
+    except BankcheckError as problem:
+        raise BankcheckError(f"{file} {problem.message}") from None
 
 
 def _grouped(found: list[Solved]) -> list[Solved]:

@@ -1,4 +1,4 @@
-"""A run over many files: which files, their launches, the checks (in several processes if asked), the baseline."""
+"""A run over many files: their launches, the checks (in several processes if asked), the baseline."""
 
 from __future__ import annotations
 
@@ -6,67 +6,21 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bankcheck.errors import BankcheckError
-from bankcheck.lint.config import Config, matches
-from bankcheck.lint.findings import FileResult
+from bankcheck.lint.config import Config
+from bankcheck.lint.files import Input, broken_link, include_for, name_of, read
+from bankcheck.lint.findings import FileResult, Finding, Place, with_fingerprints
 from bankcheck.lint.glance import Include, may_use_shared
 
 if TYPE_CHECKING:
     from bankcheck.lint.launches import KnownLaunch
 
-SUFFIXES = (".cu", ".cuh")
-MAX_BYTES = 8 << 20
-MAX_HEADER_BYTES = 1 << 20
-
 _HEADS = re.compile(r"__global__[^;{}]*\{")
 _CALLED = re.compile(r"\b(?!__)(\w+)\s*\(")
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^<>;{}]*>\s*)?<<<")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-
-
-class Input(NamedTuple):
-    """A file to check: the path to report, and its text if it did not come from that path."""
-
-    path: str
-    text: str | None = None
-
-
-def find_files(paths: Sequence[str], config: Config) -> list[Input]:
-    """The files to check: those named, and the CUDA files in directories. Raises `BankcheckError` for a path that is
-    not there."""
-    found: dict[str, None] = {}
-    for name in paths:
-        path = Path(name)
-        if path.is_dir():
-            for inner in sorted(_below(path)):
-                if not any(matches(shown(inner, config), pattern) for pattern in config.exclude):
-                    found[str(inner)] = None
-        elif path.exists():
-            if not any(matches(shown(path, config), pattern) for pattern in config.exclude):
-                found[name] = None
-        else:
-            raise BankcheckError(f"{name}: no such file or directory")
-    return [Input(name) for name in found]
-
-
-def _below(directory: Path) -> Iterator[Path]:
-    for root, folders, files in os.walk(directory):
-        folders[:] = [folder for folder in folders if not folder.startswith(".")]
-        yield from (Path(root) / name for name in files if name.endswith(SUFFIXES))
-
-
-def shown(path: Path, config: Config) -> str:
-    """The path as it is reported: relative to the configuration's directory, or the current one, with slashes."""
-    for root in (config.root, Path.cwd()):
-        if root is not None:
-            try:
-                return path.resolve().relative_to(root.resolve()).as_posix()
-            except ValueError:
-                continue
-    return path.as_posix()
 
 
 def check_all(inputs: Sequence[Input], config: Config, jobs: int, *, use_cache: bool = False) -> Iterator[FileResult]:
@@ -90,8 +44,8 @@ def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
     launched: list[tuple[int, set[str]]] = []
     for number, item in enumerate(inputs):
         try:
-            text = item.text if item.text is not None else read_text(item.path)
-        except (BankcheckError, OSError):
+            text = read(item)
+        except BankcheckError:
             continue
         defined_here = _kernels_in(text)
         if defined_here and may_use_shared(text, config.defines, include_for(item, config)):
@@ -107,9 +61,11 @@ def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
 
 def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...], *, use_cache: bool = False) -> FileResult:
     """One file. What goes wrong with it is part of the result."""
-    path = item.path if item.text is not None else shown(Path(item.path), config)
+    path = name_of(item, config)
+    if item.data is None and (unread := broken_link(item.path)):
+        return FileResult(path, _not_there(unread, path, config))
     try:
-        text = item.text if item.text is not None else read_text(item.path)
+        text = read(item)
         include = include_for(item, config)
         if (
             "BC501" not in config.codes
@@ -131,18 +87,15 @@ def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...], *,
         return remembered(path, text, (config, others), include, check)
     except BankcheckError as problem:
         return FileResult(path, failure=problem.message)
-    except (OSError, UnicodeError) as problem:
-        return FileResult(path, failure=f"cannot be read: {problem}")
     except Exception as problem:
         return FileResult(path, failure=f"internal error, please report: {type(problem).__name__}: {problem}")
 
 
-def read_text(path: str) -> str:
-    """A file's text. Raises `BankcheckError` if it is too large."""
-    data = Path(path).read_bytes()
-    if len(data) > MAX_BYTES:
-        raise BankcheckError(f"has {len(data)} bytes: at most {MAX_BYTES} are read")
-    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+def _not_there(why: str, path: str, config: Config) -> tuple[Finding, ...]:
+    """BC902 about a link in a directory: it holds no code, so it does not make the run fail, but it is told."""
+    note = Finding("BC902", "note", f"{why}: not analysed", Place(path, 1, 1, 1, 2))
+    wanted = note.code in config.codes - config.ignores(path)
+    return tuple(with_fingerprints([note])) if wanted else ()
 
 
 def _is_about(launch: KnownLaunch, path: str) -> bool:
@@ -162,12 +115,12 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
         return text
 
     try:
-        text = item.text if item.text is not None else read_text(item.path)
+        text = read(item)
         from bankcheck.lint.launches import find_launches
         from bankcheck.lint.program import read_program
         from bankcheck.lint.source import Source
 
-        source = Source(shown(Path(item.path), config), text, config.defines, include)
+        source = Source(name_of(item, config), text, config.defines, include)
         own = _kernels_in(text)
         return [
             launch._replace(headers=tuple(header for header, names in defined.items() if launch.kernel in names))
@@ -181,34 +134,6 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
 def _kernels_in(text: str) -> set[str]:
     """The names of the kernels that a text defines, and perhaps some more."""
     return {name for head in _HEADS.findall(text) for name in _CALLED.findall(head)}
-
-
-def include_for(item: Input, config: Config) -> Include | None:
-    """Finds headers: those in quotes beside the file, all in the configured folders; never outside these."""
-    if item.text is not None and item.path == "-":
-        return None
-    directory = Path(item.path).resolve().parent
-    given = [Path(folder).resolve() for folder in config.include]
-    roots = [*(root.resolve() for root in (config.root, Path.cwd(), directory) if root is not None), *given]
-
-    def include(name: str) -> str | None:
-        folders = given if name.startswith("<") else [directory, *given]
-        found = (_header(folder / name.strip("<>"), roots) for folder in folders)
-        return next((text for text in found if text is not None), None)
-
-    return include
-
-
-def _header(path: Path, roots: Sequence[Path]) -> str | None:
-    """The text of a header inside one of some folders."""
-    try:
-        path = path.resolve()
-        inside = any(path.is_relative_to(root) for root in roots)
-        if not inside or not path.is_file() or path.stat().st_size > MAX_HEADER_BYTES:
-            return None
-        return path.read_text("utf-8", "replace")
-    except (OSError, ValueError):
-        return None
 
 
 def mark_known(results: Iterable[FileResult], known: frozenset[str]) -> Iterator[FileResult]:

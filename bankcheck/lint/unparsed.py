@@ -38,7 +38,7 @@ def _regions(facts: Facts) -> Iterator[Finding]:
         if node.is_error and node.next_sibling is not None and lone_declarations(source, node.next_sibling):
             continue
         if node.is_error or node.is_missing:
-            if device or (node.is_error and _DEVICE.search(source.source(node)[:4000])):
+            if device or (node.is_error and _DEVICE.search(source.source(node))):
                 span = source.span(node)
                 place = facts.place((span[0], max(span[1], span[0] + 1)))
                 text = "this region could not be parsed: accesses in it may be missing from the report"

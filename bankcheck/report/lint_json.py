@@ -28,7 +28,7 @@ def render(results: Sequence[FileResult], *, everything: bool) -> str:
         },
         "failures": [{"path": r.path, "message": r.failure} for r in results if r.failure],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return json.dumps(document, indent=2)
 
 
 def _listed(finding: Finding, everything: bool) -> bool:

@@ -26,7 +26,7 @@ def render(results: Sequence[FileResult]) -> str:
         columnKind="unicodeCodePoints",
         invocations=[{"executionSuccessful": not failures, "toolExecutionNotifications": failures}],
     )
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return json.dumps(document, indent=2)
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

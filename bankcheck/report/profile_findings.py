@@ -9,6 +9,7 @@ from typing import Any
 
 from bankcheck.compiled.names import split_signature
 from bankcheck.compiled.results import UNKNOWN, KernelProfile, LineProfile, by_line
+from bankcheck.filenames import shown_name
 from bankcheck.report.github import annotation
 from bankcheck.report.sarif import below_root, log, uri
 
@@ -53,7 +54,7 @@ def github(profiles: Iterable[KernelProfile], root: Path) -> str:
     """GitHub annotations, one a line, with paths below `root`."""
     lines = []
     for rule, group, level, message in _findings(profiles):
-        file = relative(group.source_file, root) or group.source_file
+        file = shown_name(relative(group.source_file, root) or group.source_file)
         lines.append(annotation(level, {"file": file, "line": max(1, group.line), "title": rule}, message))
     return "\n".join(lines)
 
@@ -84,7 +85,7 @@ def sarif(profiles: Iterable[KernelProfile], root: Path) -> str:
 def _artifact(group: LineProfile, root: Path) -> dict[str, Any]:
     below = relative(group.source_file, root)
     if below is not None:
-        return below_root(below)
+        return below_root(shown_name(below))
     if PurePath(group.source_file).is_absolute():
         return {"uri": PurePath(group.source_file).as_uri()}
-    return {"uri": uri(group.source_file or "unknown")}
+    return {"uri": uri(shown_name(group.source_file or "unknown"))}

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bankcheck import __version__
+from bankcheck.filenames import name_bytes
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -19,8 +20,8 @@ def log(rules: Sequence[dict[str, Any]], results: Sequence[dict[str, Any]], **pr
 
 
 def uri(path: str) -> str:
-    """A relative path as a URI."""
-    return quote(path.replace("\\", "/"), errors="surrogateescape")
+    """A relative path, as reports show it, as a URI."""
+    return quote(name_bytes(path))
 
 
 def below_root(path: str) -> dict[str, str]:

@@ -15,10 +15,11 @@ from conftest import ROOT, Finished
 
 from bankcheck.lint.check import check_file
 from bankcheck.lint.config import Config
+from bankcheck.lint.files import Input
 from bankcheck.lint.findings import FileResult
 from bankcheck.lint.remember import from_json
 from bankcheck.lint.rules import codes_matching
-from bankcheck.lint.run import Input, check_all
+from bankcheck.lint.run import check_all
 
 ALL_RULES = Config(codes=codes_matching(["ALL"], "tests"))
 RECORDED = [json.loads(line) for line in (ROOT / "tests/cases/cases.jsonl").read_text().splitlines()]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from bankcheck.lint.config import Config
-from bankcheck.lint.run import Input, check_one
+from bankcheck.lint.files import Input
+from bankcheck.lint.run import check_one
 from bankcheck.report import lint_text
 from tests.lint.helpers import kernel, lint, rows
 
 
 def check(text: str) -> tuple[list[str], int]:
     """(codes reported, accesses not analysed) of a file, by the way of the command."""
-    result = check_one(Input("k.cu", text), Config(), ())
+    result = check_one(Input("k.cu", text.encode()), Config(), ())
     assert not result.failure
     return [finding.code for finding in result.findings], result.summary.unknown
 
