@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from bankcheck import expr
-from bankcheck.ctype import Record
-from bankcheck.expr import Const, Symbol, Unknown
+from bankcheck.ctype import FLOAT, Record
+from bankcheck.expr import CInt, Const, Symbol, Unknown
 from bankcheck.lint.aggregation import aggregation
 from bankcheck.lint.inline import takes
 from bankcheck.lint.objects import Objects
@@ -62,6 +62,9 @@ class Calls(Objects):
         if base in self.dynamic:
             return Address(self.dynamic[base])
         candidates = [f for f in self.program.functions.get(base, ()) if not f.is_kernel and takes(f, len(arguments))]
+        if candidates and reader.may_be_here(function):
+            plain = all(_is_number(reader, argument) for argument in arguments)
+            candidates = self.program.namespaces.meant(candidates, base, function, plain_arguments=plain)
         if candidates and reader.may_be_here(function):
             return self.defined(reader, candidates, template, arguments, node)
         if re.match(_PURE, base):
@@ -145,6 +148,17 @@ class Calls(Objects):
                 is not None
             )
         return written is not None and written[1] == "thread_block"
+
+
+def _is_number(reader: Reader, node: Tree) -> bool:
+    """Whether an argument is surely of a built-in type."""
+    if node.type == "identifier":
+        variable = reader.state.lookup(reader.file.source(node))
+        return variable is not None and (isinstance(variable.ctype, CInt) or variable.ctype == FLOAT)
+    if node.type == "field_expression":
+        return reader.file.source(node).split(".")[0] in ("threadIdx", "blockIdx", "blockDim", "gridDim")
+    inside = node.type in ("binary_expression", "unary_expression", "parenthesized_expression", "update_expression")
+    return node.type == "number_literal" or (inside and all(_is_number(reader, part) for part in node.named_children))
 
 
 def _is_unused(node: Tree) -> bool:

@@ -73,7 +73,7 @@ class Classes:
 
     def is_namespace(self, name: str) -> bool:
         """Whether the file opens a namespace of that name."""
-        return name in self.program.namespaces or name in ("std", "cuda")
+        return self.program.namespaces.has(name) or name in ("std", "cuda")
 
     def methods(self, instance: Instance, name: str) -> tuple[list[Function], Instance]:
         """The methods of that name, inherited ones where there are none, and the class that defines them."""

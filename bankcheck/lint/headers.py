@@ -24,6 +24,8 @@ _PLAIN = (
     "enum_specifier",
     "struct_specifier",
     "class_specifier",
+    "using_declaration",
+    "namespace_alias_definition",
 )
 
 
@@ -46,10 +48,10 @@ def declarations_of(expanded: str) -> list[Declared]:
         if node.type in ("translation_unit", "linkage_specification", "declaration_list"):
             stack.extend((child, spaces) for child in reversed(node.named_children))
         elif node.type == "namespace_definition":
-            name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-            inner = (*spaces, expanded[name.start_byte : name.end_byte] if name is not None else "")
+            body = node.child_by_field_name("body")
             if body is not None:
-                stack.append((body, inner))
+                head = expanded[node.start_byte : body.start_byte]
+                stack.append((body, (*spaces, " ".join(head.split()))))
         elif not node.has_error and node.end_byte - node.start_byte <= MAX_DECLARATION:
             found += _declared(node, spaces, expanded)
     return found
@@ -64,10 +66,11 @@ def _declared(node: Tree, spaces: tuple[str, ...], expanded: str) -> Iterator[De
             return
     elif inner.type not in _PLAIN or "__global__" in text:
         return
-    before = "".join(f"namespace {name} {{ " for name in spaces)
+    before = "".join(f"{head} {{ " for head in spaces)
     flat = f"{before}{' '.join(text.split())};{' }' * len(spaces)} "
     words = frozenset(_WORD.findall(flat))
-    yield Declared(frozenset(_names(inner, expanded)) | frozenset(spaces), words, flat)
+    names = {*_names(inner, expanded), *_WORD.findall(before)} - {"inline", "namespace", "using"}
+    yield Declared(frozenset(names), words, flat)
 
 
 def _names(node: Tree, expanded: str) -> Iterator[str]:
@@ -81,6 +84,8 @@ def _names(node: Tree, expanded: str) -> Iterator[str]:
     if node.type == "enum_specifier" and (body := node.child_by_field_name("body")) is not None:
         for item in body.named_children:
             yield from _WORD.findall(expanded[item.start_byte : item.end_byte])[:1]
+    if node.type in ("using_declaration", "namespace_alias_definition"):
+        yield from _WORD.findall(expanded[node.start_byte : node.end_byte].partition("=")[0])
     for declarator in node.children_by_field_name("declarator"):
         whole = _qualified(declarator)
         name = whole if whole is not None else declarator_name(declarator)

@@ -47,7 +47,7 @@ class Inliner:
             exact = [f for f in fitting if len(f.parameters) == count] or fitting
             bodies = {reader.file.source(f.body) for f in exact}
             plain = sum(not f.template for f in exact)
-            spaces = len({_namespace(reader, f) for f in exact})
+            spaces = len({f.space for f in exact})
             if plain > 1 or (not plain and len(exact) > 1) or (spaces > 1 and len(bodies) > 1):
                 if len(bodies) > 1 or len({_declared(reader, f) for f in exact}) > 1:
                     return "overloaded"
@@ -241,16 +241,6 @@ class Inliner:
         if isinstance(ctype, CInt):
             return Variable(ctype, expr.cast(entity, ctype))
         return Variable(ctype, entity)
-
-
-def _namespace(reader: Reader, function: Function) -> tuple[str, ...]:
-    """The namespaces around a function, the innermost first."""
-    found, node = [], function.node.parent
-    while node is not None:
-        name = node.child_by_field_name("name") if node.type == "namespace_definition" else None
-        found += [reader.file.source(name)] if name is not None else []
-        node = node.parent
-    return tuple(found)
 
 
 def result_of(frame: Frame, span: tuple[int, int]) -> Entity:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bankcheck.ctype import Type
+from bankcheck.lint.namespaces import Namespaces, Space, qualifiers
 from bankcheck.lint.source import Source
 from bankcheck.syntax import Tree, declarator_name
 
 _CONTAINERS = ("translation_unit", "namespace_definition", "linkage_specification", "declaration_list", "ERROR",
                "extern_in_c", "compound_statement")  # fmt: skip
+_ITEMS = ("declaration", "type_definition", "alias_declaration", "enum_specifier", "struct_specifier",
+          "class_specifier")  # fmt: skip
 
 
 class TemplateParameter(NamedTuple):
@@ -40,6 +43,8 @@ class Function(NamedTuple):
     by_reference: bool = False
     """Whether it returns a reference."""
     is_static: bool = False
+    space: Space = ()
+    """The namespaces around it."""
 
 
 class Class(NamedTuple):
@@ -97,12 +102,15 @@ class Program:
     items: list[Tree] = field(default_factory=list)
     """Declarations, type definitions and enums at file scope, in order."""
     classes: dict[str, Class] = field(default_factory=dict)
-    namespaces: set[str] = field(default_factory=set)
+    namespaces: Namespaces = field(init=False)
     host_instances: dict[int, list[HostInstance]] = field(default_factory=dict)
     """By where the host function starts."""
     _calls: dict[str, list[TemplateCall]] | None = None
     groups: dict[str, bool] = field(default_factory=dict)
     """Names of cooperative groups that were looked up, and whether they are the whole block."""
+
+    def __post_init__(self) -> None:
+        self.namespaces = Namespaces(self.source.source)
 
     def template_calls(self, name: str) -> list[TemplateCall]:
         """The calls and instantiations of a function template."""
@@ -123,34 +131,33 @@ class Program:
 def read_program(source: Source) -> Program:
     """Collect the definitions. Unparsable parts are looked through as far as they can be."""
     program = Program(source)
-    members: list[tuple[str, Function]] = []
-    stack: list[tuple[Tree, Tree]] = [(source.root, source.root)]
+    members: list[Function] = []
+    stack: list[tuple[Tree, Tree, Space]] = [(source.root, source.root, ())]
     while stack:
-        node, outer = stack.pop()
+        node, outer, space = stack.pop()
         kind = node.type
+        if kind == "namespace_definition":
+            space = program.namespaces.enter(node, space)
         if kind == "function_definition":
             function = _function(node, outer, source)
-            if function is not None and not (owner := _owner_of(node, source)):
-                program.functions.setdefault(function.name, []).append(function)
+            if function is not None and not (owner := qualifiers(node, source.source)):
+                program.functions.setdefault(function.name, []).append(function._replace(space=space))
             elif function is not None:
-                members.append((owner, function))
+                members.append(function._replace(space=(*space, *owner)))
         elif kind == "template_declaration":
-            stack.extend((child, node) for child in reversed(node.named_children))
+            stack.extend((child, node, space) for child in reversed(node.named_children))
         elif kind == "template_instantiation":
             _instance(node, program)
         elif kind in _CONTAINERS or kind.startswith("preproc_if") or kind in ("preproc_else", "preproc_ifdef"):
-            stack.extend((child, child) for child in reversed(node.named_children))
-        elif kind in ("declaration", "type_definition", "alias_declaration", "enum_specifier"):
+            stack.extend((child, child, space) for child in reversed(node.named_children))
+        elif kind in _ITEMS:
             program.items.append(node)
-        elif kind in ("struct_specifier", "class_specifier"):
-            program.items.append(node)
+        if kind in ("struct_specifier", "class_specifier"):
             _add_class(class_of(node, outer, source), program)
-        if kind in ("namespace_definition", "namespace_alias_definition") and (
-            name := node.child_by_field_name("name")
-        ):
-            program.namespaces |= set(source.source(name).split("::"))
-    for owner, function in members:
-        _add_member(owner, function, program)
+        if kind in _ITEMS or kind in ("using_declaration", "namespace_alias_definition"):
+            program.namespaces.note(node, space)
+    for function in members:
+        _add_member(function, program)
     if "<<<" in source.expanded:
         program.launches = list(_launches(source))
         for launch in program.launches:
@@ -181,27 +188,13 @@ def _add_class(found: Class, program: Program) -> None:
         program.classes[found.name] = found if before is None else before._replace(known=False)
 
 
-def _owner_of(node: Tree, source: Source) -> str:
-    """The class that a method defined outside it is qualified with, or a namespace; empty for a plain name."""
-    declarator = node.child_by_field_name("declarator")
-    while declarator is not None and declarator.type != "qualified_identifier":
-        inner = declarator.child_by_field_name("declarator")
-        if inner is None and declarator.type == "reference_declarator":
-            inner = declarator.named_children[-1]
-        declarator = inner
-    if declarator is None:
-        return ""
-    return source.source(declarator).rpartition("::")[0].split("<")[0].rpartition("::")[2].strip()
-
-
-def _add_member(owner: str, function: Function, program: Program) -> None:
+def _add_member(function: Function, program: Program) -> None:
     """A function defined with a qualified name: a method of a class of the file, else one of a namespace."""
-    if owner not in program.classes:
+    owner = program.classes.get(function.space[-1])
+    if owner is None:
         program.functions.setdefault(function.name, []).append(function)
-        return
-    of_class = [parameter.name for parameter in program.classes[owner].template]
-    if [parameter.name for parameter in function.template] == of_class:
-        program.classes[owner].methods.setdefault(function.name, []).append(function._replace(template=()))
+    elif [parameter.name for parameter in function.template] == [parameter.name for parameter in owner.template]:
+        owner.methods.setdefault(function.name, []).append(function._replace(template=(), space=()))
 
 
 def _function(node: Tree, outer: Tree, source: Source) -> Function | None:

@@ -24,12 +24,6 @@ def twice(text: str) -> str:
 @pytest.mark.parametrize(
     ("before", "body"),
     [
-        (twice("__device__ int f(int x) { return x * 2; }"), "s[a::f(t)] = 0; s[b::f(t)] = 0;"),
-        ("namespace a { __device__ int f(int x) { return x * 2; } } "
-         "namespace b { template <class T> __device__ int f(T x) { return x * 4; } }",
-         "s[a::f(t)] = 0; s[b::f(t)] = 0;"),
-        ("namespace a { __device__ int f(int x) { return x * 2; } } __device__ int f(int x) { return x * 4; }",
-         "s[a::f(t)] = 0; s[f(t)] = 0;"),
         (twice("constexpr int N = 2;"), "s[t * a::N] = 0; s[t * b::N] = 0;"),
         (twice("enum { N = 2 };"), "s[t * a::N] = 0; s[t * b::N] = 0;"),
         (twice("using T = float;"), "__shared__ a::T p[64]; __shared__ b::T q[64]; p[t * 2] = 0; q[t * 2] = 0;"),
@@ -57,3 +51,91 @@ def test_two_things_of_one_name_are_not_mixed_up(before: str, body: str) -> None
 )  # fmt: skip
 def test_what_is_the_same_or_told_apart_is_counted(before: str, body: str, expected: list[int]) -> None:
     assert found(before, body) == expected
+
+
+# Which function a call means. F1 to F8 are functions of one name whose factor is the number of wavefronts.
+
+F = "__device__ int f(int x) {{ return x * {}; }} "
+F1, F2, F4, F8 = (F.format(number) for number in (1, 2, 4, 8))
+
+
+def called(program: str, block: str = "// bankcheck: block=32") -> list[int | None]:
+    """The wavefronts of the accesses of a program, in which CALL is a kernel that calls f(t)."""
+    text = program.replace(
+        "KERNEL",
+        f"""
+        {block}
+        __global__ void k(float* o, int n) {{ __shared__ float s[4096]; int t = threadIdx.x; """,
+    )
+    return [row.wavefronts for row in lint(text).rows]
+
+
+A2, B4, TOP1 = f"namespace a {{ {F2} }} ", f"namespace b {{ {F4} }} ", F1
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (A2 + B4 + "KERNEL s[a::f(t)] = 0; s[b::f(t)] = 0; }", [2, 4]),
+        (A2 + TOP1 + "KERNEL s[a::f(t)] = 0; s[f(t)] = 0; s[0 + ::f(t)] = 0; }", [2, 1, 1]),
+        (A2 + B4.replace("__device__", "template <class T> __device__").replace("int x", "T x")
+         + "KERNEL s[a::f(t)] = 0; s[b::f(t)] = 0; }", [2, 4]),
+        # enclosing namespaces, outwards
+        (A2 + B4 + TOP1 + "namespace a { KERNEL s[f(t)] = 0; s[0 + ::f(t)] = 0; s[b::f(t)] = 0; } }", [2, 1, 4]),
+        (A2 + B4 + TOP1 + "namespace b { namespace c { KERNEL s[f(t)] = 0; } } }", [4]),
+        (A2 + B4 + TOP1 + "namespace b::c { KERNEL s[f(t)] = 0; s[b::f(t)] = 0; } }", [4, 4]),
+        (A2 + TOP1 + "namespace b { KERNEL s[f(t)] = 0; } }", [1]),
+        (A2 + TOP1 + "namespace a { namespace { KERNEL s[f(t)] = 0; } } }", [2]),
+        ("namespace a { inline namespace v1 { " + F2 + "} } " + B4 + "namespace a { KERNEL s[f(t)] = 0; } }", [2]),
+        ("namespace a { namespace b { " + F2 + "} " + "KERNEL s[b::f(t)] = 0; } } " + B4, [2]),
+        (f"namespace a {{ namespace b {{ {F2} }} }} {B4} namespace a {{ KERNEL s[b::f(t)] = 0; s[0 + ::b::f(t)] = 0; }}"
+         "}", [2, 4]),
+        # a function calls its own namespace's, wherever it is called from
+        (f"namespace a {{ {F2} __device__ int g(int x) {{ return f(x); }} }} {TOP1} KERNEL s[a::g(t)] = 0; }}", [2]),
+        (f"namespace a {{ {F2} __device__ int g(int x); }} {TOP1} __device__ int a::g(int x) {{ return f(x); }} "
+         "KERNEL s[a::g(t)] = 0; }", [2]),
+        (f"namespace a {{ __device__ int f(int); }} {TOP1} __device__ int a::f(int x) {{ return x * 2; }} "
+         "KERNEL s[a::f(t)] = 0; s[f(t)] = 0; }", [2, 1]),
+        # using
+        (A2 + B4 + "using namespace a; KERNEL s[f(t)] = 0; }", [2]),
+        (A2 + B4 + "using a::f; KERNEL s[f(t)] = 0; }", [2]),
+        (A2 + B4 + "KERNEL using namespace b; s[f(t)] = 0; }", [4]),
+        (A2 + B4 + TOP1 + "namespace b { KERNEL using a::f; s[f(t)] = 0; } }", [2]),
+        (A2 + B4 + TOP1 + "namespace b { KERNEL using ::f; s[f(t)] = 0; } }", [1]),
+        (A2 + B4 + TOP1 + "namespace b { KERNEL using namespace a; s[f(t)] = 0; } }", [4]),
+        (A2 + B4 + "namespace c { using namespace a; } namespace c { KERNEL s[f(t)] = 0; } }", [2]),
+        (A2 + B4 + "KERNEL { using namespace a; } using namespace b; s[f(t)] = 0; }", [4]),
+        (A2 + B4 + "namespace z = a; KERNEL s[z::f(t)] = 0; }", [2]),
+        (A2 + B4 + "namespace z = a; using namespace z; KERNEL s[f(t)] = 0; }", [2]),
+        # arguments that are no numbers, where no type of that namespace can bring in more
+        (A2 + B4 + "namespace a { KERNEL float4 v; s[f(t)] = f(v.x); } }", [2]),
+    ],
+)  # fmt: skip
+def test_a_call_means_the_function_that_cpp_finds(program: str, expected: list[int | None]) -> None:
+    assert called(program) == expected
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        A2 + B4 + "using namespace a; using namespace b; KERNEL s[f(t)] = 0; }",
+        A2 + TOP1 + "using namespace a; KERNEL s[f(t)] = 0; }",
+        A2 + TOP1 + "namespace { " + F4 + "} KERNEL s[f(t)] = 0; }",
+        A2 + B4 + "KERNEL s[f(t)] = 0; }",
+        # what comes only later, and what a namespace passes on
+        TOP1 + "namespace a { KERNEL s[f(t)] = 0; } " + F2 + "}",
+        A2 + TOP1 + "namespace b { using namespace a; } KERNEL using namespace b; s[f(t)] = 0; }",
+        # types bring in the functions beside them
+        "namespace a { struct S { int i; operator int() const { return i; } }; " + F2 + "} " + TOP1
+        + "KERNEL a::S v; s[f(v)] = 0; }",
+        "namespace a { enum E { X }; " + F2 + "} " + TOP1 + "KERNEL a::E v = a::X; s[f(v)] = 0; }",
+        A2 + TOP1 + "namespace a { KERNEL float4 v = *(float4*)o; s[f(v)] = 0; } }",
+    ],
+)  # fmt: skip
+def test_a_call_that_may_mean_either_is_not_analysed(program: str) -> None:
+    assert called(program) == [None]
+
+
+def test_a_name_of_a_library_is_not_the_files_own() -> None:
+    own = "__device__ int min(int x, int y) { return x * 2; } namespace a { " + F2 + "} "
+    assert called(own + "KERNEL s[std::min(t, 100)] = 0; s[min(t, 100)] = 0; }") == [1, 2]
