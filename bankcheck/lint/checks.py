@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from bankcheck.lint.barriers import check_divergent_barriers, check_missing_barriers
+from bankcheck.lint.barriers import check_divergent_barriers
 from bankcheck.lint.conflicts import check_conflicts, check_faults, check_row_passes, check_unknown
 from bankcheck.lint.facts import Facts
 from bankcheck.lint.findings import Finding
 from bankcheck.lint.layouts import check_padding, check_swizzles
+from bankcheck.lint.races import check_missing_barriers
 from bankcheck.lint.uncoalesced import check_coalescing
 
 CHECKS: tuple[tuple[frozenset[str], Callable[[Facts], Iterable[Finding]]], ...] = (
