@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from bankcheck import expr
-from bankcheck.expr import Evaluator, Node
+from bankcheck.expr import Evaluator, Node, post_order
 from bankcheck.launch import Block
-from bankcheck.lint.facts import Facts
+from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
-from bankcheck.lint.memory import LANES, Barrier, conjunction
+from bankcheck.lint.memory import LANES, PER_LANE, Barrier, Doubt, Loaded, conjunction
+
+DATA = "these data differ between the threads"
+SAMPLES = (0, 1, 3)
+"""What symbols stand for where it is asked whether threads load from different addresses: it must be so for each."""
 
 
 def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
@@ -19,26 +23,60 @@ def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
         waits = (barrier for barrier in execution.run.barriers if barrier.whole_block)
         reached = [(barrier, _reached(barrier, execution.launch.block)) for barrier in waits]
         for barrier, threads in reached:
-            if threads and barrier.span not in reported:
-                span = barrier.span
-                reported.add(span)
-                place = facts.place(span)
-                message = (
-                    f"this barrier is reached by some threads of the block only ({sum(threads)} of {len(threads)})"
-                )
-                others = [not inside for inside in threads]
-                elsewhere = next((other.span for other, they in reached if they == others), None)
-                if elsewhere is not None:
-                    message += f", while the others wait at the one in line {facts.place(elsewhere).line}: "
-                    message += "all threads must reach the same one"
-                else:
-                    message += ": the others never arrive"
-                yield Finding(
-                    "BC401", "error", message, place, execution.kernel.name,
-                    "assumed" if execution.launch.assumed else "computed", assumptions=execution.launch.assumed,
-                    related=tuple(Label(facts.place(call), "reached through this call") for call in barrier.calls),
-                    source_line=facts.source.line_text(place.line),
-                )  # fmt: skip
+            found = next((doubt for doubt in barrier.maybe if _is_thread_data(doubt, execution)), None)
+            if barrier.span in reported or not (threads or found):
+                continue
+            reported.add(barrier.span)
+            others = [not inside for inside in threads or ()]
+            elsewhere = next((other for other, they in reached if they == others), None)
+            message = _of_threads(facts, threads, elsewhere) if threads else _of_data(found)
+            place, data = facts.place(barrier.span), () if threads else (DATA,)
+            assumed = (*execution.launch.assumed, *data)
+            yield Finding(
+                "BC401", "error" if threads else "warning", message, place, execution.kernel.name,
+                "assumed" if assumed else "computed", assumptions=assumed,
+                related=tuple(Label(facts.place(call), "reached through this call") for call in barrier.calls),
+                source_line=facts.source.line_text(place.line),
+            )  # fmt: skip
+
+
+def _of_threads(facts: Facts, threads: list[bool], elsewhere: Barrier | None) -> str:
+    message = f"this barrier is reached by some threads of the block only ({sum(threads)} of {len(threads)})"
+    if elsewhere is None:
+        return f"{message}: the others never arrive"
+    line = facts.place(elsewhere.span).line
+    return f"{message}, while the others wait at the one in line {line}: all threads must reach the same one"
+
+
+def _of_data(doubt: Doubt | None) -> str:
+    why = " ".join(doubt.why.split()) if doubt is not None else ""
+    return (
+        f"this barrier is under the condition '{why[:80]}', on data that threads load from different addresses: "
+        "those for which it does not hold never arrive"
+    )
+
+
+def _is_thread_data(doubt: Doubt, execution: Execution) -> bool:
+    """Whether a condition is on data that the threads of the block surely load from different addresses."""
+    if doubt.condition is None:
+        return False
+    loads = execution.run.loads
+    nodes = list(post_order(doubt.condition))
+    offsets = [node.offset for node in nodes if isinstance(node, Loaded)]
+    offsets += [loads[name] for name in expr.symbols_of(doubt.condition) if name in loads]
+    return any(_differs(offset, execution.launch.block) for offset in offsets)
+
+
+def _differs(offset: Node, block: Block) -> bool:
+    names = expr.symbols_of(offset).keys() - LANES - {"warp"}
+    if any(name.startswith(PER_LANE) for name in names) or expr.unknown_in(offset) is not None:
+        return False
+    for sample in SAMPLES:
+        found = Evaluator({**block.all_lanes(), **dict.fromkeys(names, sample)})(offset)
+        values = found[: block.threads] if isinstance(found, list) else [found]
+        if len({value for value in values if isinstance(value, int)}) < 2:
+            return False
+    return True
 
 
 def _reached(barrier: Barrier, block: Block) -> list[bool] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bankcheck import expr
 from bankcheck.expr import Const, Node, Span, Unknown
-from bankcheck.lint.memory import is_shared, marks
+from bankcheck.lint.memory import Loaded, is_shared, marks
 from bankcheck.places import Address, Entity, Place
 
 
@@ -18,7 +18,8 @@ def choose(condition: Node, yes: Entity, no: Entity, span: Span) -> Entity:
         reason = "its value depends on a condition that is not known"
         return Unknown(reason, span, expr.common_type(yes.ctype, no.ctype))
     if isinstance(yes, Unknown) and isinstance(no, Unknown):  # of two lambdas neither is called
-        return next((one for one in (yes, no) if type(one) is Unknown), Unknown("one of two lambdas", span))
+        plain = next((one for one in (yes, no) if type(one) in (Unknown, Loaded)), Unknown("one of two lambdas", span))
+        return Unknown(plain.reason, plain.span, plain.ctype)
     return expr.select(condition, yes, no, span)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bankcheck import ctype as types
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, size_of
@@ -10,7 +12,7 @@ from bankcheck.expr import CInt, Const, Node, Unknown
 from bankcheck.lint import cells
 from bankcheck.lint.closures import Closure, another
 from bankcheck.lint.machine import Machine
-from bankcheck.lint.memory import Buffer, Variable
+from bankcheck.lint.memory import Buffer, Loaded, Variable
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, field_of, operator_of
 
@@ -207,7 +209,8 @@ class Declarations(Machine):
             return Unknown(f"the type '{ctype.name}' of '{name}' is not known")
         if isinstance(ctype, PointerType):
             return Unknown(f"what '{name}' points to is not known")
-        return Unknown(f"'{name}' is no integer")
+        why = f"'{name}' is no integer"
+        return replace(value, reason=why) if isinstance(value, Loaded) else Unknown(why)
 
     def _shared_array(
         self, node: Tree, declarator: Tree, name: str, ctype: Type | None, dynamic: bool, volatile: bool

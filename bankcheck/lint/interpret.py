@@ -60,7 +60,7 @@ class Interpreter(Declarations, Switches):
         undeclared = list(state.undeclared.values())
         sites = [settled(site) if site.uniting else site for site in state.sites]
         return Run(kernel, self.launch, sites, state.barriers, state.reasons, state.wraps, undeclared, state.seen,
-                   self.dead, stopped)  # fmt: skip
+                   self.dead, stopped, state.loads)  # fmt: skip
 
     def file_scope(self, item: Tree) -> None:
         """A constant, a type or a shared array at file scope."""
@@ -258,7 +258,7 @@ class Interpreter(Declarations, Switches):
         held, doubts = len(state.guard), len(state.maybe)
         state.restrict(stays, f"not ({why})" if first is not Flow.ON else why)
         if kind is Flow.RETURN:
-            frame.left += state.guard[held:]
+            frame.left += [*state.guard[held:], *(d.condition for d in state.maybe[doubts:] if d.condition is not None)]
         elif kind is Flow.GOTO:
             frame.jumps.append((*state.guard[held:], *state.maybe[doubts:]))
         return Flow.ON

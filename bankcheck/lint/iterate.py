@@ -5,7 +5,7 @@ from __future__ import annotations
 from bankcheck import expr
 from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
 from bankcheck.lint import cells, leaving, loops
-from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, marks, sum_of
+from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Doubt, Variable, Wrap, marks, sum_of
 from bankcheck.lint.state import Exit, Flow, Leaving
 from bankcheck.lint.unroll import Unrolling
 from bankcheck.places import Address, Entity, Place
@@ -50,7 +50,7 @@ class Loops(Unrolling):
         gone = tuple(term for term in state.guard[len(guard) :] if any(term is other for other in state.frame.left))
         unsure = any(marks(condition)[1] for condition, why in left.conditions if why.startswith("the function"))
         state.guard = (*guard, *gone)
-        state.maybe = (*maybe, *["the function is left early"] * unsure)
+        state.maybe = (*maybe, *[Doubt("the function is left early")] * unsure)
         return Flow.ON if ways else flow
 
     def _for_range_loop(self, node: Tree) -> Flow:
@@ -116,7 +116,7 @@ class Loops(Unrolling):
         endless = leaving.is_endless(tested, condition is None and not ranged) or (do and flow is Flow.RETURN)
         if endless and not left.breaks and "goto" not in self.reader.file.source(node):
             return self._never_left(returned)
-        state.maybe = (*state.maybe, *(why for why in doubts if why.startswith("the function")))
+        state.maybe = (*state.maybe, *(Doubt(why) for why in doubts if why.startswith("the function")))
         return Flow.ON
 
     def _never_left(self, returned: int) -> Flow:

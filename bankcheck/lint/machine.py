@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bankcheck import expr
@@ -57,6 +57,8 @@ class Run:
     dead: list[Span]
     """Ranges of the expanded text that this launch never reaches."""
     stopped: str = ""
+    loads: Mapping[str, Node] = field(default_factory=dict)
+    """The offsets from which unknown values are loaded."""
 
 
 class Machine:

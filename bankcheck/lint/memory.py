@@ -14,7 +14,7 @@ from typing import NamedTuple
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import Type
-from bankcheck.expr import Const, Node, Span
+from bankcheck.expr import Const, Node, Span, Unknown
 from bankcheck.places import Array, Entity, Place
 
 UNIFORM, PER_LANE = "?", "??"
@@ -51,6 +51,21 @@ def is_shared(place: Place) -> bool:
 def is_dynamic(array: Array) -> bool:
     """Whether the array is `extern __shared__`."""
     return isinstance(array, Buffer) and array.dynamic
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded(Unknown):
+    """A value from memory that is no integer: where it is from."""
+
+    offset: Node = field(default=Const(0), compare=False)
+    """The byte offset of its address."""
+
+
+class Doubt(NamedTuple):
+    """A condition that is not known: how it reads, and what it is, if there is an expression for it."""
+
+    why: str
+    condition: Node | None = None
 
 
 class Variable(NamedTuple):
@@ -121,7 +136,7 @@ class Barrier:
 
     span: Span
     guard: tuple[Node, ...]
-    maybe: tuple[str, ...]
+    maybe: tuple[Doubt, ...]
     calls: tuple[Span, ...]
     ranges: Mapping[str, Range] = field(default_factory=dict)
     whole_block: bool = True

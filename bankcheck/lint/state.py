@@ -21,6 +21,8 @@ from bankcheck.lint.memory import (
     UNIFORM,
     Barrier,
     Buffer,
+    Doubt,
+    Loaded,
     Member,
     Site,
     Variable,
@@ -119,7 +121,7 @@ class Frame:
     """Conditions that hold because the other threads have returned."""
     loops: list[Leaving] = field(default_factory=list)
     """What is being executed that `break` and `continue` leave, the innermost last."""
-    jumps: list[tuple[Node | str, ...]] = field(default_factory=list)
+    jumps: list[tuple[Node | Doubt, ...]] = field(default_factory=list)
     """Conditions that hold because the other lanes have jumped to a label further down."""
 
 
@@ -131,7 +133,7 @@ class State:
         self.constants: dict[str, Variable] = {}
         self.frames: list[Frame] = [Frame([{}], dict(types))]
         self.guard: tuple[Node, ...] = ()
-        self.maybe: tuple[str, ...] = ()
+        self.maybe: tuple[Doubt, ...] = ()
         self.binds: dict[str, int] = {}
         self.ranges: dict[str, Range] = {}
         self.sites: list[Site] = []
@@ -147,6 +149,8 @@ class State:
         self.given_away: set[int] = set()
         """Those whose address is known to code that is not followed."""
         self.reasons: dict[str, str] = {}
+        self.loads: dict[str, Node] = {}
+        """The offsets from which unknown values are loaded."""
         self.undeclared: dict[int, Tree] = {}
         """Names that are indexed although nothing that is read declares them."""
         self.seen: set[int] = set()
@@ -232,7 +236,7 @@ class State:
 
     # Unknown values
 
-    def unknown(self, why: str, span: Span, ctype: CInt, uniform: bool) -> Node:
+    def unknown(self, why: str, span: Span, ctype: CInt, uniform: bool) -> Symbol:
         """A new unknown integer: one for the warp, or one per lane."""
         name = f"{UNIFORM if uniform else PER_LANE}{len(self.reasons)}"
         self.reasons[name] = why
@@ -273,7 +277,7 @@ class State:
             if inner.name in _OPPOSITE:
                 condition = Op(_OPPOSITE[inner.name], inner.args, inner.ctype, inner.span)
         if marks(condition)[1]:
-            self.maybe = (*self.maybe, why)
+            self.maybe = (*self.maybe, Doubt(why, condition))
         else:
             self.guard = (*self.guard, condition)
 
@@ -332,10 +336,10 @@ class State:
         if op != "load":
             self.straight += 1
         self.sites.append(
-            Site(span, text, op, buffer, place.ctype, size, place.offset_bytes, self.guard, self.maybe,
-                 dict(self.binds), dict(self.ranges), len(self.sites), len(self.barriers), self.straight, reason,
-                 self.calls, pieces, (AGGREGATED,) if aggregated else (), member,
-                 (*place.assumed, *self.assumed), aggregated, uniting)
+            Site(span, text, op, buffer, place.ctype, size, place.offset_bytes, self.guard,
+                 tuple(doubt.why for doubt in self.maybe), dict(self.binds), dict(self.ranges), len(self.sites),
+                 len(self.barriers), self.straight, reason, self.calls, pieces, (AGGREGATED,) if aggregated else (),
+                 member, (*place.assumed, *self.assumed), aggregated, uniting)
         )  # fmt: skip
 
     def read(self, place: Place, span: Span, text: str, member: Member | None = None) -> Node:
@@ -343,11 +347,14 @@ class State:
         self.access(place, "load", span, text, member=member)
         ctype = place.ctype if isinstance(place.ctype, CInt) else expr.INT
         if not isinstance(place.ctype, CInt):
-            return Unknown("a value that is no integer", span, ctype)
+            return Loaded("a value that is no integer", span, ctype, place.offset_bytes)
         in_registers = not isinstance(place.array, Buffer) or place.array.space == "local"
         uniform = not in_registers and not marks(place.offset_bytes)[0] and not self.maybe
         why = f"the value comes from {'the local array' if in_registers else 'data in'} '{place.array.name}'"
-        return self.unknown(why, span, ctype, uniform)
+        value = self.unknown(why, span, ctype, uniform)
+        if not in_registers:
+            self.loads[value.name] = place.offset_bytes
+        return value
 
     def barrier(self, span: Span, whole_block: bool) -> None:
         """Threads wait for each other."""
@@ -355,14 +362,13 @@ class State:
         if not self.dead:
             gone = self.frames[0].left  # who has left the kernel is not waited for
             guard = tuple(term for term in self.guard if not any(term is other for other in gone))
-            self.barriers.append(
-                Barrier(self.shown(span), guard, self.maybe, self.calls, dict(self.ranges), whole_block)
-            )
+            maybe = tuple(doubt for doubt in self.maybe if not any(doubt.condition is other for other in gone))
+            self.barriers.append(Barrier(self.shown(span), guard, maybe, self.calls, dict(self.ranges), whole_block))
 
     def maybe_barrier(self) -> None:
         """Code that is not followed may wait for the other threads."""
         self.straight += 1
-        self.barriers.append(Barrier((0, 0), (), ("code that is not followed",), self.calls))
+        self.barriers.append(Barrier((0, 0), (), (Doubt("code that is not followed"),), self.calls))
 
     def note(self, entity: Entity, span: Span, text: str, op: str, why: str) -> None:
         """Something happens to shared memory that is not understood."""

@@ -140,7 +140,7 @@ class Switches(Loops):
         if re.search(rf"\bgoto\s+{re.escape(name)}\b", self.reader.file.source(function)):
             jumped = [term for terms in frame.jumps for term in terms]
             state.guard = tuple(term for term in state.guard if not any(term is other for other in jumped))
-            state.maybe = tuple(why for why in state.maybe if why not in jumped)
+            state.maybe = tuple(doubt for doubt in state.maybe if not any(doubt is other for other in jumped))
             frame.jumps.clear()
             for changed in self._changed(function):
                 self._lose(changed, "may have another value after a goto")

@@ -1,0 +1,80 @@
+"""BC401 under conditions on data: told where the threads load from different addresses, else not."""
+
+from __future__ import annotations
+
+import pytest
+
+from bankcheck.lint.findings import Finding
+from tests.lint.helpers import kernel, lint
+
+WAIT = "__syncthreads();"
+SIGNATURE = "const float* g, const int* h, float* o, int n"
+
+
+def found(body: str, block: str = "64") -> list[Finding]:
+    start = "__shared__ int s[256]; int t = threadIdx.x;\n"
+    return [f for f in lint(kernel(start + body, block, SIGNATURE)).findings if f.code == "BC401"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"if (h[t] > 0) {WAIT}",
+        f"if (g[t] > 0.5f) {WAIT}",
+        f"if (s[63 - t]) {WAIT}",
+        f"if (h[blockIdx.x * blockDim.x + t]) {WAIT}",
+        f"int i = blockIdx.x * blockDim.x + t; if (i < n && h[i] == n) {WAIT}",
+        f"int v = h[t]; v += 2; if (v > n) {WAIT}",
+        f"float f = g[t]; f *= 2; if (f > n) {WAIT}",
+        f"if (h[t / 32]) {WAIT}",
+        f"for (int i = 0; i < h[t]; i++) {WAIT}",
+        f"for (int i = h[t]; i < h[t + 1]; i++) {{ s[i] = 1; {WAIT} }}",
+        f"while (h[t] > n) {WAIT}",
+        f"for (int i = 0; i < n; i++) {{ if (h[t]) break; {WAIT} }}",
+        f"for (int i = 0; i < n; i++) {{ if (h[t]) continue; {WAIT} }}",
+        f"switch (h[t]) {{ case 0: {WAIT} }}",
+        f"h[t] ? {WAIT[:-1]} : (void)0;",
+        f"[&] {{ if (h[t]) return; {WAIT} }}();",
+        f"if (n) {{ if (h[t]) {{ {WAIT} }} }}",
+    ],
+)
+def test_data_of_each_thread(body: str) -> None:
+    (finding,) = found(body)
+    assert (finding.severity, finding.basis) == ("warning", "assumed")
+    assert "these data differ between the threads" in finding.assumptions
+    assert "different addresses" in finding.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"if (h[0] > 0) {WAIT}",
+        f"if (g[blockIdx.x] > 0.5f) {WAIT}",
+        f"if (h[t / 64]) {WAIT}",
+        f"if (h[t * n]) {WAIT}",
+        f"if (h[h[t]]) {WAIT}",
+        f"while (s[0]) {WAIT}",
+        f"if (h[t]) return; {WAIT}",
+        f"for (int i = 0; i < n; i++) {{ if (h[t]) return; {WAIT} }}",
+        f"if (h[t]) {{ s[t] = 0; }} {WAIT}",
+        "if (h[t]) __syncwarp();",
+        f"if (__syncthreads_or(h[t])) {WAIT}",
+        f"if (unknown(h[t])) {WAIT}",
+        f"int v = n ? h[0] : h[1]; if (v) {WAIT}",
+    ],
+)
+def test_data_that_may_well_be_the_same_for_all(body: str) -> None:
+    assert found(body) == []
+
+
+def test_one_thread_agrees_with_itself() -> None:
+    assert found(f"if (h[t]) {WAIT}", block="1") == []
+
+
+def test_a_function_that_some_threads_leave_before_its_barrier() -> None:
+    text = """
+        __device__ void wait(const int* h) { if (h[threadIdx.x]) return; __syncthreads(); }
+        // bankcheck: block=64
+        __global__ void k(const int* h) { __shared__ int s[64]; s[threadIdx.x] = 0; wait(h); }
+    """
+    assert [f.code for f in lint(text).findings] == ["BC401"]
