@@ -65,11 +65,11 @@ class Loops(Unrolling):
         """A loop: once for all iterations if its variables allow, else iteration by iteration."""
         state, frame = self.state, self.state.frame
         names = [n for n in self._changed(node) if (v := state.local(n)) is not None and not isinstance(v.value, Place)]
-        before, sites, barriers, wraps = state.snapshot(), len(state.sites), len(state.barriers), len(state.wraps)
-        straight = state.straight
+        before, met = state.snapshot(), self._met()
+        sites, barriers, returned = met.sites, met.barriers, met.results
         carried = [self._placeholder(name, node) for name in names]
         left = state.leaving()
-        returned, steps_before = len(frame.results), state.steps
+        steps_before = state.steps
         tested, flow = self._once(node, condition, update, do, left)
         frame.loops.pop()
         carried = [self._after(variable) for variable in carried]
@@ -90,24 +90,19 @@ class Loops(Unrolling):
             limit = min(MOST_PARTINGS, MAX_PARTING_STEPS // max(1, state.steps - steps_before)) if known else 0
         ranged = node.type == "for_range_loop"  # ends after its last element, whatever that is
         if (needed or plain or doubts) and (left.conditions or condition is not None) and limit and not ranged:
-            after, waits, passed = state.snapshot(), state.barriers[barriers:], state.straight
-            around, results = state.wraps[wraps:], frame.results[returned:]
-            del state.wraps[wraps:], frame.results[returned:]
-            ended = self._unrolled(node, condition, update, do, before, sites, barriers, straight, limit)
+            come_back = self._way_back(met)
+            ended = self._unrolled(node, condition, update, do, before, met, limit)
             if ended is not None:
                 return ended
-            del frame.results[returned:]
-            frame.results += results
-            frame.scopes = after
-            del state.sites[sites:], state.barriers[barriers:]
-            state.sites += inside
-            state.barriers += waits
-            state.wraps[wraps:] = around
-            state.straight = passed
+            come_back()
         doubts = (*doubts, *dict.fromkeys(why for _, why in plain if why not in doubts))
         counter = loops.find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
+        last: dict[str, Const] = {}
+        if not left.conditions and not left.gone and not ranged and tested is not None:
+            open_ends = [v for v in carried if v.placeholder.name not in steps or not counter.exact]
+            last = self._last_values(node, condition, update, do, before, met, tested, carried, open_ends)
         state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), barriers, len(state.barriers)))
-        self._settle(carried, steps, tested, counter, sites, barriers, doubts, left)
+        self._settle(carried, steps, tested, counter, sites, barriers, doubts, left, last)
         for name in cells.all_names(state):
             if name not in before[0]:
                 held = state.frame.scopes[0][name]
@@ -198,13 +193,13 @@ class Loops(Unrolling):
 
     def _settle(
         self, carried: list[loops.Carried], steps: dict[str, Node], tested: Node | None, counter: loops.Counter,
-        sites: int, barriers: int, doubts: tuple[str, ...], left: Leaving,
+        sites: int, barriers: int, doubts: tuple[str, ...], left: Leaving, known: dict[str, Const],
     ) -> None:  # fmt: skip
         """Put values in place of the placeholders, inside the loop and after it."""
         state = self.state
         names = {variable.placeholder.name for variable in carried}
         values: dict[str, Node] = {}
-        exits: dict[str, Node] = {}
+        exits: dict[str, Node] = {**known}
         for variable in carried:
             name = variable.placeholder.name
             if name in steps and not isinstance(variable.start, Unknown):

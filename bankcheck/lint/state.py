@@ -141,7 +141,7 @@ class State:
         self.wraps: list[Wrap] = []
         self.calls: tuple[Span, ...] = ()
         self.straight = 0
-        self.steps = 0
+        self.steps, self.most_steps = 0, MAX_STEPS
         self.objects = 0
         """Local objects so far."""
         self.exposed: set[int] = set()
@@ -167,7 +167,7 @@ class State:
     def step(self) -> None:
         """Count one statement; raises `OutOfSteps` past the limit."""
         self.steps += 1
-        if self.steps > MAX_STEPS or len(self.sites) > MAX_SITES:
+        if self.steps > self.most_steps or len(self.sites) > MAX_SITES:
             raise OutOfSteps
 
     # Names

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.expr import CInt, Const, Evaluator, Node, Symbol, Unknown
 from bankcheck.lint import cells, leaving, loops
 from bankcheck.lint.changes import Changes
 from bankcheck.lint.memory import LANES, conjunction, marks
-from bankcheck.lint.state import Flow, Leaving, Scopes
+from bankcheck.lint.state import Flow, Leaving, OutOfSteps, Scopes
 from bankcheck.places import Address, Place
 from bankcheck.syntax import Tree
 
@@ -17,16 +18,31 @@ FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
 """Iterations that are followed of a loop whose bound is not known but whose values are."""
 
 
+MAX_TRIAL_STEPS = 10_000
+"""Steps in all loops of a kernel that are run only for what their variables hold afterwards."""
+
+
+class Met(NamedTuple):
+    """How much has been met of everything."""
+
+    sites: int
+    barriers: int
+    wraps: int
+    results: int
+    straight: int
+
+
 class Unrolling(Changes):
     """Executes loops iteration by iteration."""
+
+    _trial_steps = 0
 
     def _iteration(self, node: Tree, left: Leaving) -> Flow:
         """The body of a loop, and the lanes together again that continue with the next iteration."""
         raise NotImplementedError
 
     def _unrolled(
-        self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, before: Scopes, sites: int,
-        barriers: int, straight: int, limit: int,
+        self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, before: Scopes, met: Met, limit: int
     ) -> Flow | None:  # fmt: skip
         """Execute the loop iteration by iteration, with the lanes that have not left it.
 
@@ -34,8 +50,7 @@ class Unrolling(Changes):
         """
         state, frame = self.state, self.state.frame
         frame.scopes = [dict(scope) for scope in before]
-        del state.sites[sites:], state.barriers[barriers:]
-        state.straight = straight
+        self._back_to(met)
         guard, maybe, binds = state.guard, state.maybe, dict(state.binds)
         shown, jumps = self._shown(condition, update), list(frame.jumps)
         assigned = self._assigned(update) if update is not None else []
@@ -53,7 +68,8 @@ class Unrolling(Changes):
                     finished = iteration >= FEWEST_DOUBLINGS and bool(seen)
                     if finished and not self._repeats(assigned, seen, node, before):
                         why = f"the loop over '{', '.join(assigned)}' ends after at most {iteration} iterations"
-                        state.sites[sites:] = [s._replace(assumed=(*s.assumed, why)) for s in state.sites[sites:]]
+                        inside = state.sites[met.sites :]
+                        state.sites[met.sites :] = [s._replace(assumed=(*s.assumed, why)) for s in inside]
                     break
                 if again is False:
                     finished = True
@@ -102,6 +118,60 @@ class Unrolling(Changes):
             state.restrict(expr.unary("!", term), "the function is left early")
         frame.left += state.guard[len(guard) :]
         return Flow.ON
+
+    def _met(self) -> Met:
+        """What has been met so far."""
+        state, frame = self.state, self.state.frame
+        return Met(len(state.sites), len(state.barriers), len(state.wraps), len(frame.results), state.straight)
+
+    def _back_to(self, met: Met) -> None:
+        """Forget what has been met since."""
+        state = self.state
+        del state.sites[met.sites :], state.barriers[met.barriers :], state.wraps[met.wraps :]
+        del state.frame.results[met.results :]
+        state.straight = met.straight
+
+    def _way_back(self, met: Met) -> Callable[[], None]:
+        """What brings everything back as it is now; `met` is what had been met before a loop."""
+        state, frame = self.state, self.state.frame
+        inside = state.sites[met.sites :], state.barriers[met.barriers :], state.wraps[met.wraps :]
+        results, scopes, straight = frame.results[met.results :], state.snapshot(), state.straight
+        held = state.guard, state.maybe, dict(state.binds)
+        counts = len(frame.left), len(frame.loops), len(self.dead)
+
+        def come_back() -> None:
+            state.sites[met.sites :], state.barriers[met.barriers :], state.wraps[met.wraps :] = inside
+            frame.results[met.results :], frame.scopes, state.straight = results, scopes, straight
+            state.guard, state.maybe, state.binds = held
+            del frame.left[counts[0] :], frame.loops[counts[1] :], self.dead[counts[2] :]
+
+        return come_back
+
+    def _last_values(
+        self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, before: Scopes, met: Met, tested: Node,
+        carried: Sequence[loops.Carried], wanted: Sequence[loops.Carried],
+    ) -> dict[str, Const]:  # fmt: skip
+        """What `wanted` hold after a loop whose iterations all have fixed values: it is run for that alone."""
+        state, fixed = self.state, {v.placeholder.name for v in carried if isinstance(v.start, Const)}
+        counts = any(v.placeholder.name in fixed for v in wanted) and not expr.symbols_of(tested).keys() - fixed
+        if not counts or expr.unknown_in(tested) is not None or self._trial_steps > MAX_TRIAL_STEPS:
+            return {}
+        come_back, steps, limit = self._way_back(met), state.steps, state.most_steps
+        state.most_steps = min(limit, steps + MAX_TRIAL_STEPS)
+        values: dict[str, Const] = {}
+        try:
+            if self._unrolled(node, condition, update, do, before, met, loops.MAX_UNROLL) is Flow.ON:
+                for variable in wanted:
+                    held = state.local(variable.name)
+                    if held is not None and isinstance(held.value, Const):
+                        values[variable.placeholder.name] = held.value
+        except OutOfSteps:
+            pass  # it takes too long to be worth it
+        finally:
+            self._trial_steps += state.steps - steps
+            state.steps, state.most_steps = steps, limit
+            come_back()
+        return values
 
     def _forget_iterations(self, node: Tree, before: Scopes, together: Sequence[str]) -> None:
         """Where it is open after how many iterations a loop ends, so are the variables that it changes.
