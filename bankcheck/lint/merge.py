@@ -8,57 +8,29 @@ from __future__ import annotations
 
 from bankcheck import expr
 from bankcheck.ctype import Record, size_of
-from bankcheck.expr import Const, Node, Op
+from bankcheck.expr import Const
+from bankcheck.lint.lanes import Numbering
 from bankcheck.lint.memory import Site
-
-MAX_COMPARED = 5_000
 
 
 def merge_members(sites: list[Site]) -> list[Site]:
     """The accesses as the compiler issues them, in order."""
+    number = Numbering()
     groups: list[list[Site]] = []
-    latest: dict[tuple[object, ...], list[list[Site]]] = {}
+    latest: dict[tuple[object, ...], list[Site]] = {}
     for site in sites:
         if site.member is None or site.op not in ("load", "store"):
             groups.append([site])
             continue
         key = (site.op, site.block if site.op == "load" else 0, site.buffer.name, site.buffer.declared,
-               site.member.size, tuple(id(term) for term in site.guard), site.calls,
+               number(site.member.base), site.member.size, tuple(id(term) for term in site.guard), site.calls,
                tuple(site.binds.items()))  # fmt: skip
-        group = next((g for g in latest.get(key, ()) if _joins(g, site)), None)
-        if group is None:
-            group = []
+        group = latest.get(key)
+        if group is None or (site.op == "store" and site.order != group[-1].order + 1):
+            latest[key] = group = []
             groups.append(group)
-            latest.setdefault(key, []).append(group)
         group.append(site)
     return [merged for group in groups for merged in _merged(group)]
-
-
-def _joins(group: list[Site], site: Site) -> bool:
-    """Whether a site accesses the same vector as a group, with nothing in between."""
-    first, last = group[0].member, group[-1]
-    assert first is not None and site.member is not None
-    if site.op == "store" and site.order != last.order + 1:
-        return False
-    return same(first.base, site.member.base)
-
-
-def same(one: Node, other: Node) -> bool:
-    """Whether two expressions are written alike."""
-    stack = [(one, other)]
-    for _ in range(MAX_COMPARED):
-        if not stack:
-            return True
-        a, b = stack.pop()
-        if a is b:
-            continue
-        if isinstance(a, Op) and isinstance(b, Op):
-            if (a.name, a.ctype, len(a.args)) != (b.name, b.ctype, len(b.args)):
-                return False
-            stack.extend(zip(a.args, b.args, strict=True))
-        elif isinstance(a, Op) or isinstance(b, Op) or a != b:
-            return False
-    return False
 
 
 def _merged(group: list[Site]) -> list[Site]:
