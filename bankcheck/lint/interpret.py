@@ -13,12 +13,12 @@ from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
 from bankcheck.lint.aggregation import settled
 from bankcheck.lint.declarations import Declarations
 from bankcheck.lint.inline import merge_scopes
-from bankcheck.lint.lone import lone_declarations
 from bankcheck.lint.machine import Change, Launch, Run
 from bankcheck.lint.memory import Buffer, Variable, conjunction, is_dynamic, is_shared
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.state import Exit, Flow, OutOfSteps, Scopes
 from bankcheck.lint.switches import Switches
+from bankcheck.lint.unbraced import unbraced_declarations
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, declarator_name, field_of
 
@@ -132,7 +132,7 @@ class Interpreter(Declarations, Switches):
         if node.type == "compound_statement":
             return self.statement(node)
         with self.state.scope():
-            return self.sequence(lone_declarations(self.program.source, node) or [node])
+            return self.sequence(unbraced_declarations(self.program.source, node) or [node])
 
     def sequence(self, nodes: list[Tree]) -> Flow:
         """Statements one after the other, until one ends the block."""
@@ -163,7 +163,7 @@ class Interpreter(Declarations, Switches):
         if node.type in ("expression_statement", "declaration", "return_statement"):
             inside = [node]
         elif inside and inside[-1].next_sibling is not None:
-            inside = [] if lone_declarations(self.program.source, inside[-1].next_sibling) else inside
+            inside = [] if unbraced_declarations(self.program.source, inside[-1].next_sibling) else inside
         for part in inside:
             for name in dict.fromkeys(_WORD.findall(self.reader.file.source(part))):
                 self._lose(name, "may be changed by code that could not be parsed")

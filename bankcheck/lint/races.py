@@ -22,7 +22,7 @@ from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
 from bankcheck.lint.lanes import Numbering
 from bankcheck.lint.memory import LANES, Barrier, Site, conjunction
-from bankcheck.lint.passing import is_fence, values_that_miss
+from bankcheck.lint.skipped_barriers import is_fence, values_that_miss
 from bankcheck.lint.verdict import Verdict
 
 MAX_PAIRS = 300

@@ -10,7 +10,7 @@ from bankcheck.lint.config import Config
 from bankcheck.lint.facts import MAX_REGIONS, Facts
 from bankcheck.lint.findings import Finding, Place
 from bankcheck.lint.glance import UNKNOWN_QUALIFIER, UNKNOWN_SCALAR
-from bankcheck.lint.lone import lone_declarations
+from bankcheck.lint.unbraced import unbraced_declarations
 from bankcheck.syntax import Tree
 
 _DEVICE = re.compile(r"__shared__|__global__|__device__|threadIdx|__syncthreads|asm\b")
@@ -35,7 +35,7 @@ def _regions(facts: Facts) -> Iterator[Finding]:
         node, device = stack.pop()
         if node.type == "function_definition":
             device = _DEVICE.search(source.source(node)) is not None
-        if node.is_error and node.next_sibling is not None and lone_declarations(source, node.next_sibling):
+        if node.is_error and node.next_sibling is not None and unbraced_declarations(source, node.next_sibling):
             continue
         if node.is_error or node.is_missing:
             if device or (node.is_error and _DEVICE.search(source.source(node))):
@@ -46,7 +46,7 @@ def _regions(facts: Facts) -> Iterator[Finding]:
                 yield Finding("BC902", "note", text, place, source_line=source.line_text(place.line))
             continue
         if node.has_error:
-            if lone_declarations(source, node):
+            if unbraced_declarations(source, node):
                 continue
             stack.extend((child, device) for child in reversed(node.children))
 

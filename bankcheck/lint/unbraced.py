@@ -6,7 +6,7 @@ from bankcheck.lint.source import Source
 from bankcheck.syntax import Tree, parse_part
 
 
-def lone_declarations(source: Source, body: Tree) -> list[Tree]:
+def unbraced_declarations(source: Source, body: Tree) -> list[Tree]:
     """What a body without braces declares; empty if it is a statement like any other."""
     if body.type != "expression_statement":
         return []
