@@ -63,7 +63,7 @@ class Facts:
     program: Program
     directives: list[Directive]
     executions: list[Execution] = field(default_factory=list)
-    launches: dict[str, Launches] = field(default_factory=dict)
+    launches: list[Launches] = field(default_factory=list)
     missed: list[tuple[Tree, str, str]] = field(default_factory=list)
     counter: Counter = field(default_factory=Counter)
     """(node, kernel, why): uses of shared arrays in code that was not executed."""
@@ -101,7 +101,7 @@ def gather(
     entries = list(program.kernels)
     for kernel in entries:
         launches = launches_of(kernel, program, known, facts.directives, configured)
-        facts.launches[kernel.name] = launches
+        facts.launches.append(launches)
         for launch in launches.chosen:
             facts.executions += _executions(facts, kernel, launch)
     for function in _uncalled(facts):

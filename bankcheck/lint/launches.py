@@ -14,6 +14,7 @@ from bankcheck.launch import Block
 from bankcheck.lint.hosts import Host, components, hosts, template_value
 from bankcheck.lint.interpret import Interpreter
 from bankcheck.lint.machine import Launch
+from bankcheck.lint.namespaces import Space
 from bankcheck.lint.program import Function, LaunchSite, Program
 from bankcheck.lint.source import Directive
 from bankcheck.syntax import Tree
@@ -36,6 +37,12 @@ class KnownLaunch(NamedTuple):
     origin: str
     headers: tuple[str, ...] = ()
     """The names of the headers of the launching file that define the kernel; empty: it may be in any file."""
+    spaces: tuple[Space, ...] = ()
+    """The namespaces that the kernel may be in; empty: any."""
+
+    def is_of(self, kernel: Function) -> bool:
+        """Whether it may launch a kernel of the file that is checked."""
+        return self.kernel == kernel.name and (not self.spaces or kernel.space in self.spaces)
 
 
 @dataclass(slots=True)
@@ -57,9 +64,19 @@ def find_launches(program: Program) -> list[KnownLaunch]:
         if site.kernel not in program.functions and site.function is not None:
             names = _assigned_kernels(site, program) or names
         for host in hosts(site.function, site.node, program):
-            launch = _evaluated(site, host, f"{program.source.path}:{line}")
+            launch = _evaluated(site, host, f"{program.source.path}:{line}")._replace(spaces=_spaces(site, program))
             found.update(dict.fromkeys(launch._replace(kernel=name) for name in names))
     return list(found)
+
+
+def _spaces(site: LaunchSite, program: Program) -> tuple[Space, ...]:
+    """The namespaces of the kernels that a launch may mean, where the file has some of that name."""
+    kernels = [f for f in program.functions.get(site.kernel, ()) if f.is_kernel]
+    called = site.node.child_by_field_name("function")
+    if called is None or len({kernel.space for kernel in kernels}) < 2:
+        return ()
+    meant = program.namespaces.meant(kernels, site.kernel, called, plain_arguments=False)
+    return tuple(dict.fromkeys(kernel.space for kernel in meant))
 
 
 def _assigned_kernels(site: LaunchSite, program: Program) -> list[str]:
@@ -109,7 +126,7 @@ def launches_of(
     """The launches to judge `kernel` for, in the order of precedence."""
     result = Launches([])
     fixed, blocks = _from_directives(kernel, program, directives, result)
-    mine = [launch for launch in known if launch.kernel == kernel.name]
+    mine = [launch for launch in known if launch.is_of(kernel)]
     instances = _instances(kernel, program, mine)
     bases: list[tuple[Launch, list[Instance]]] = []
     if blocks:

@@ -103,7 +103,7 @@ def _directives(facts: Facts) -> Iterator[Finding]:
             message = f"this directive is not understood at '{what}': write 'bankcheck: block=32,8 N=1024'"
             yield finding(directive.line, directive.column, message)
     seen = set()
-    for launches in facts.launches.values():
+    for launches in facts.launches:
         for line, problem in launches.problems:
             if (line, problem) not in seen:
                 seen.add((line, problem))

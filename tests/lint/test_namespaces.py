@@ -139,3 +139,28 @@ def test_a_call_that_may_mean_either_is_not_analysed(program: str) -> None:
 def test_a_name_of_a_library_is_not_the_files_own() -> None:
     own = "__device__ int min(int x, int y) { return x * 2; } namespace a { " + F2 + "} "
     assert called(own + "KERNEL s[std::min(t, 100)] = 0; s[min(t, 100)] = 0; }") == [1, 2]
+
+
+COLUMN = "__global__ void k(float* o) { __shared__ float s[99][32]; s[threadIdx.x][0] = 0; } "
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("void f() { a::k<<<1, 4>>>(0); b::k<<<1, 16>>>(0); }", {1: {4}, 2: {16}}),
+        ("namespace a { void f() { k<<<1, 4>>>(0); ::b::k<<<1, 16>>>(0); } }", {1: {4}, 2: {16}}),
+        ("void f() { using namespace b; a::k<<<1, 4>>>(0); b::k<<<1, 16>>>(0); }", {1: {4}, 2: {16}}),
+        ("void f() { a::k<<<1, 4>>>(0); }", {1: {4}, 2: {256}}),
+        ("using namespace a; using namespace b; void f() { k<<<1, 4>>>(0); }", {1: {4}, 2: {4}}),
+    ],
+)
+def test_a_launch_is_of_the_kernel_of_its_namespace(host: str, expected: dict[int, set[int]]) -> None:
+    found: dict[int, set[int]] = {}
+    for row in lint(f"namespace a {{ {COLUMN} }}\nnamespace b {{ {COLUMN} }}\n{host}").rows:
+        found.setdefault(row.place.line, set()).add(row.block[0])
+    assert found == expected
+
+
+def test_a_directive_that_makes_no_sense_is_told_for_every_kernel_of_a_name() -> None:
+    text = f"namespace a {{\n// bankcheck: block=0\n{COLUMN} }}\nnamespace b {{ {COLUMN} }}\n"
+    assert [f.place.line for f in lint(text).findings if f.code == "BC900"] == [2]
