@@ -49,7 +49,8 @@ class KnownLaunch(NamedTuple):
 class Launches:
     """The launches to judge a kernel for, and what was left out."""
 
-    chosen: list[Launch]
+    kernel: Function
+    chosen: list[Launch] = field(default_factory=list)
     problems: list[tuple[int, str]] = field(default_factory=list)
     """(line, text) of directives that make no sense."""
     left_out: int = 0
@@ -124,7 +125,7 @@ def launches_of(
     configured: tuple[int, ...] | None,
 ) -> Launches:  # fmt: skip
     """The launches to judge `kernel` for, in the order of precedence."""
-    result = Launches([])
+    result = Launches(kernel)
     fixed, blocks = _from_directives(kernel, program, directives, result)
     mine = [launch for launch in known if launch.is_of(kernel)]
     instances = _instances(kernel, program, mine)

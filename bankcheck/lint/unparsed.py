@@ -22,6 +22,7 @@ def check_unparsed(facts: Facts, config: Config) -> Iterator[Finding]:
     yield from _unknown_qualifiers(facts)
     yield from _switched_off(facts)
     yield from _fragments(facts)
+    yield from _left_out(facts)
     yield from _directives(facts)
 
 
@@ -87,6 +88,18 @@ def _fragments(facts: Facts) -> Iterator[Finding]:
             place = facts.place((start, end))
             text = "the code that is included here is not read: accesses in it are missing from the report"
             yield Finding("BC902", "note", text, place, source_line=source.line_text(place.line))
+
+
+def _left_out(facts: Facts) -> Iterator[Finding]:
+    """Kernels with more launches and instances than are judged."""
+    for launches in facts.launches:
+        if launches.left_out:
+            place = facts.place(facts.source.span(launches.kernel.node))
+            place = place._replace(end_line=place.line, end_column=place.column + 1)
+            text = f"{launches.left_out} more launches and instances of '{launches.kernel.name}' are not judged: "
+            text += f"only the first {len(launches.chosen)} are"
+            yield Finding("BC902", "note", text, place, launches.kernel.name,
+                          source_line=facts.source.line_text(place.line))  # fmt: skip
 
 
 def _directives(facts: Facts) -> Iterator[Finding]:

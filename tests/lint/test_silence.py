@@ -74,3 +74,13 @@ def test_values_without_an_address_are_a_stated_condition(index: str, condition:
 def test_a_guard_against_them_leaves_nothing_to_assume() -> None:
     for row in rows("__shared__ float s[1024]; if (n > 0) s[threadIdx.x % n] = 1;"):
         assert row.basis == "proved" and row.assumptions == ()
+
+
+@pytest.mark.parametrize("count", [24, 27])
+def test_launches_that_are_too_many_to_be_judged_are_told(count: int) -> None:
+    launches = " ".join(f"k<{number}><<<1, 32>>>(o);" for number in range(1, count + 1))
+    text = "template <int N> __global__ void k(float* o) { __shared__ float s[2048]; s[threadIdx.x * N] = 0; }\n"
+    told = [f.message for f in lint(f"{text}void go(float* o) {{ {launches} }}\n").findings if f.code == "BC902"]
+    assert told == [f"{count - 24} more launches and instances of 'k' are not judged: only the first 24 are"] * (
+        count > 24
+    )
