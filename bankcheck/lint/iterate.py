@@ -47,11 +47,17 @@ class Loops(Unrolling):
         if ways and flow is Flow.RETURN:
             state.frame.scopes = ways[-1].scopes[: len(state.frame.scopes)]
         leaving.join(ways, state.frame.scopes)
-        gone = tuple(term for term in state.guard[len(guard) :] if any(term is other for other in state.frame.left))
-        unsure = any(marks(condition)[1] for condition, why in left.conditions if why.startswith("the function"))
-        state.guard = (*guard, *gone)
-        state.maybe = (*maybe, *["the function is left early"] * unsure)
+        state.guard, state.maybe = guard, maybe
+        self.gone_from(left)
         return Flow.ON if ways else flow
+
+    def gone_from(self, left: Leaving) -> None:
+        """The lanes that left more than a switch or a block do not come past it."""
+        state = self.state
+        for way in left.gone:
+            held, doubts = len(state.guard), len(state.maybe)
+            state.restrict(expr.unary("!", way.all), "the function is left early")
+            state.gone(way.kind, held, doubts)
 
     def _for_range_loop(self, node: Tree) -> Flow:
         with self.state.scope():
@@ -68,6 +74,7 @@ class Loops(Unrolling):
         before, sites, barriers, wraps = state.snapshot(), len(state.sites), len(state.barriers), len(state.wraps)
         straight = state.straight
         carried = [self._placeholder(name, node) for name in names]
+        departed = [len(outer.gone) for outer in frame.loops]
         left = state.leaving()
         returned, steps_before = len(frame.results), state.steps
         tested, flow = self._once(node, condition, update, do, left)
@@ -79,6 +86,9 @@ class Loops(Unrolling):
             dict.fromkeys(why for when, why in left.conditions if (when, why) not in plain and marks(when)[0])
         )
         steps = loops.solve(carried)
+        if condition is not None and tested is not None and loops.part_ways(tested, carried, steps, do):
+            shown = self.reader.file.source(condition).strip("()")
+            doubts = (*doubts, f"the loop goes on ({self.reader.file.source(condition).strip('()')})")
         unsolved = {v.placeholder.name for v in carried} - steps.keys()
         inside = state.sites[sites:]
         needed = loops.depends_on(inside, unsolved)
@@ -93,11 +103,16 @@ class Loops(Unrolling):
             after, waits, passed = state.snapshot(), state.barriers[barriers:], state.straight
             around, results = state.wraps[wraps:], frame.results[returned:]
             del state.wraps[wraps:], frame.results[returned:]
+            gone = [outer.gone[count:] for outer, count in zip(frame.loops, departed, strict=True)]
+            for outer, count in zip(frame.loops, departed, strict=True):
+                del outer.gone[count:]
             ended = self._unrolled(node, condition, update, do, before, sites, barriers, straight, limit)
             if ended is not None:
                 return ended
             del frame.results[returned:]
             frame.results += results
+            for outer, count, ways in zip(frame.loops, departed, gone, strict=True):
+                outer.gone[count:] = ways
             frame.scopes = after
             del state.sites[sites:], state.barriers[barriers:]
             state.sites += inside
@@ -112,6 +127,8 @@ class Loops(Unrolling):
             if name not in before[0]:
                 held = state.frame.scopes[0][name]
                 state.frame.scopes[0][name] = held._replace(value=cells.lost(held.value, "it is set in a loop"))
+        for outer, count in zip(frame.loops, departed, strict=True):
+            outer.gone[count:] = [leaving.some_time(way, own) for way in outer.gone[count:]]
         frame.results[returned:] = [leaving.without(way, own) for way in frame.results[returned:]]
         endless = leaving.is_endless(tested, condition is None and not ranged) or (do and flow is Flow.RETURN)
         if endless and not left.breaks and "goto" not in self.reader.file.source(node):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
-from bankcheck.expr import CInt, Const, Evaluator, Node, Op, Symbol, Undefined
+from bankcheck.expr import CInt, Const, Evaluator, Node, Op, Symbol, Undefined, Unknown
 from bankcheck.launch import Block
 from bankcheck.lint.memory import LANES, PER_LANE, Site, Variable, marks
 from bankcheck.lint.state import State
@@ -20,6 +20,8 @@ from bankcheck.places import Address, Entity
 from bankcheck.substitution import substitute
 
 MAX_UNROLL = 256
+MAX_TRIED = 1024
+"""Iterations up to which it is tried how many there are, where no formula tells."""
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 
 
@@ -119,28 +121,79 @@ def find_counter(
     """What counts the loop: the variable that its condition compares, else an iteration number without a bound."""
     fallback = _iterations(loop, None, 0)
     compared = _compared(condition, carried, steps) if condition is not None else None
-    if compared is None:
+    if compared is None or condition is None:
         return fallback
     variable, operator, bound = compared
     step = steps[variable.placeholder.name]
     start, step = bare(variable.start), bare(step)
     if isinstance(start, Const) and isinstance(step, Const):
-        counter = _counted(variable, start.value, step.value, operator, bound, do)
-        whole = bare(condition) if condition is not None else None
-        if isinstance(whole, Op) and whole.name == "&&":  # the other conditions may end it sooner
-            return counter._replace(exact=False)
-        return counter
+        whole = bare(condition)
+        alone = not isinstance(whole, Op) or whole.name != "&&"  # else the other conditions may end it sooner
+        trips = _trips(start.value, step.value, operator, limit.value, do) if isinstance(limit := bare(bound), Const) else None
+        if trips is None or not alone:
+            tried = _tried(condition, carried, steps, do)
+            trips, alone = (trips, alone) if tried is None else (tried, True)
+        counter = _counted(variable, start.value, step.value, trips)
+        return counter if alone else counter._replace(exact=False)
     trips = None
     if not _open(start) and not _open(step) and not _open(bound):
         trips = _most_trips(start, step, operator, bound, block, do)
     return _iterations(variable.name, trips, 0)
 
 
-def _counted(variable: Carried, start: int, step: int, operator: str, bound: Node, do: bool) -> Counter:
+def _tried(condition: Node, carried: list[Carried], steps: dict[str, Node], do: bool) -> int | None:
+    """How many iterations there are, tried one by one; None if that takes more than their number, or too long."""
+    used = set(expr.symbols_of(condition))
+    moving = {v.placeholder: (bare(v.start), bare(steps[name])) for v in carried
+              if (name := v.placeholder.name) in used and name in steps}  # fmt: skip
+    for trips in range(MAX_TRIED if len(moving) == len(used) else 0):
+        values = {}
+        for symbol, (start, step) in moving.items():
+            if not isinstance(start, Const) or not isinstance(step, Const):
+                return None
+            values[symbol.name] = symbol.ctype.wrap(start.value + trips * step.value)
+        again = Evaluator(values)(condition)
+        if isinstance(again, list) or isinstance(again, Undefined):
+            return None
+        if not again:
+            return trips + do
+    return None
+
+
+def part_ways(condition: Node, carried: list[Carried], steps: dict[str, Node], do: bool) -> bool:
+    """Whether lanes may leave a loop one after the other in a way that its condition, as one iteration has it, does
+    not tell: a lane for which it holds may have left before, or it is tested at the end.
+    """
+    iteration = Symbol("iteration")
+    values: dict[str, Node] = {}
+    for variable in carried:
+        name = variable.placeholder.name
+        if name in steps and not isinstance(variable.start, Unknown):
+            moved = expr.binary("*", iteration, steps[name])
+            values[name] = variable.start if is_zero(steps[name]) else expr.binary("+", variable.start, moved)
+    if not marks(substitute(condition, values))[0]:
+        return False
+    return do or not _lasting(condition, carried, steps)
+
+
+def _lasting(condition: Node, carried: list[Carried], steps: dict[str, Node]) -> bool:
+    """Whether a condition of a loop that does not hold any more does not hold again later."""
+    condition = bare(condition)
+    if isinstance(condition, Op) and condition.name == "&&":
+        return all(_lasting(arg, carried, steps) for arg in condition.args)
+    changing = {v.placeholder.name for v in carried if not is_zero(steps.get(v.placeholder.name, Symbol("")))}
+    if changing.isdisjoint(expr.symbols_of(condition)):
+        return True
+    found = _compared(condition, carried, steps)
+    if found is None or found[1] == "!=" or not changing.isdisjoint(expr.symbols_of(found[2])):
+        return False
+    step = bare(steps[found[0].placeholder.name])
+    return not isinstance(step, Const) or (step.value > 0) == found[1].startswith("<")
+
+
+def _counted(variable: Carried, start: int, step: int, trips: int | None) -> Counter:
     ctype = variable.placeholder.ctype
     symbol = Symbol(variable.name, ctype)
-    limit = bare(bound)
-    trips = _trips(start, step, operator, limit.value, do) if isinstance(limit, Const) else None
     if trips is not None:
         ends = sorted((start, start + step * max(trips - 1, 0)))
     else:

@@ -99,7 +99,8 @@ class Reader(PlaceReader):
     def entity(self, node: Tree, *, pointer: bool = False) -> Entity:
         self.state.step()
         try:
-            return super().entity(node, pointer=pointer)
+            entity = super().entity(node, pointer=pointer)
+            return self._misread(entity, node) if node.has_error else entity
         except (BankcheckError, IndexError) as problem:  # IndexError: broken text, with parts missing
             if getattr(self, f"_{node.type}", None) is None and node.type not in _OPAQUE:
                 for child in node.named_children:
@@ -107,6 +108,13 @@ class Reader(PlaceReader):
                         self.escapes(self.value(child), child, f"it is used in a {node.type.replace('_', ' ')}")
             why = problem.message if isinstance(problem, BankcheckError) else "this is not an expression"
             return Unknown(why, self.snippet.span(node))
+
+    def _misread(self, entity: Entity, node: Tree) -> Entity:
+        """What an expression is of which a part could not be parsed."""
+        why = Unknown("a part of the expression could not be parsed", self.snippet.span(node), expr.LONG)
+        if isinstance(entity, Address):
+            return Address(entity.place._replace(offset_bytes=why))
+        return entity._replace(offset_bytes=why) if isinstance(entity, Place) else why
 
     def as_integer(self, entity: Entity, node: Tree) -> Node:
         if isinstance(entity, Place) and not isinstance(entity.ctype, ArrayType):
@@ -184,8 +192,7 @@ class Reader(PlaceReader):
         left, operator = field_of(node, "left"), operator_of(node)
         right = self.value(field_of(node, "right"))
         if operator == "=":
-            self.store(left, right)
-            return right
+            return self.store(left, right)
         return self._modify(left, operator[:-1], right, node)[1]
 
     def _update_expression(self, node: Tree, pointer: bool) -> Entity:
@@ -199,16 +206,18 @@ class Reader(PlaceReader):
         entity = self.entity(target)
         before = self._loaded(entity, target)
         after = self.combine(operator, before, operand, node)
-        self.store(target, after, entity)
-        return before, after
+        return before, self.store(target, after, entity)
 
-    def store(self, target: Tree, value: Entity, found: Entity | None = None) -> None:
-        """Assign to a variable, or record a store to memory; `found` is the target if it is evaluated already."""
+    def store(self, target: Tree, value: Entity, found: Entity | None = None) -> Entity:
+        """Assign to a variable, or record a store to memory; `found` is the target if it is evaluated already.
+
+        Returns what is stored: the value as the target's type has it.
+        """
         while target.type == "parenthesized_expression" and target.named_children:
             target = target.named_children[0]
         if target.type == "conditional_expression":
             self._store_either(target, value)
-            return
+            return value
         name = self.snippet.source(target)
         variable = self.state.local(name) if target.type == "identifier" else None
         if variable is not None and not isinstance(variable.value, Place):
@@ -218,9 +227,11 @@ class Reader(PlaceReader):
                 value = Unknown(f"what '{name}' points to is not known", self.snippet.span(target))
             self.state.seen.add(target.start_byte)
             self.state.assign(name, value)
-            return
+            return value
         entity = found if found is not None else self.entity(target)
         if isinstance(entity, Place):
+            if isinstance(entity.ctype, CInt) and not isinstance(value, Place | Address):
+                value = expr.cast(value, entity.ctype)
             self.state.seen.add(target.start_byte)
             span, text = self.snippet.span(target), self.file.written(target)
             self.state.access(entity, "store", span, text, member=self.members.get(target.id))
@@ -229,6 +240,7 @@ class Reader(PlaceReader):
         else:
             self.escapes(value, target, f"'{name[:40]}', which is not known, is made to point to it")
             cells.forget_exposed(self.state)
+        return value
 
     def _store_either(self, target: Tree, value: Entity) -> None:
         """`(condition ? one : other) = value`."""

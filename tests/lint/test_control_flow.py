@@ -22,7 +22,7 @@ UNKNOWN = None
         ("for (i = 0; i < 33; i++) { if (i == 8) break; } s[t * i] = 0;", {8}),
         ("for (i = 0; i < 32; i++) { if (g[i] > 0) break; } s[t * i] = 0;", {UNKNOWN}),
         ("for (i = 0; i < 9 && g[i] > 0; i++) { } s[t * i] = 0;", {UNKNOWN}),
-        ("bool d = false; for (i = 0; i < 9 && !d; i++) { d = i == 3; } s[t * i] = 0;", {UNKNOWN}),
+        ("bool d = false; for (i = 0; i < 9 && !d; i++) { d = i == 3; } s[t * i] = 0;", {4}),
         ("for (i = 0; i < 4; i++) { if (n) { k = 32; break; } } s[t * k] = 0;", {UNKNOWN}),
         ("for (i = 0; i < n; i++) { if (i == 2) { k = 32; continue; } o[i] = 0; } s[t * k] = 0;", {UNKNOWN}),
         ("for (i = 0; i < 4; i++) { if (i == 2) { k = 8; continue; } s[t * k] = 0; }", {1, 8}),
