@@ -11,13 +11,13 @@ from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
 from bankcheck.lint.aggregation import settled
+from bankcheck.lint.choose import merge
 from bankcheck.lint.declarations import Declarations
-from bankcheck.lint.inline import merge_scopes
 from bankcheck.lint.lone import lone_declarations
 from bankcheck.lint.machine import Change, Launch, Run
 from bankcheck.lint.memory import Buffer, Variable, conjunction, is_dynamic, is_shared
 from bankcheck.lint.program import Function, Program
-from bankcheck.lint.state import Exit, Flow, OutOfSteps, Scopes
+from bankcheck.lint.state import Exit, Flow, OutOfSteps
 from bankcheck.lint.switches import Switches
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, declarator_name, field_of
@@ -252,7 +252,7 @@ class Interpreter(Declarations, Switches):
             self.leaves(condition if strong is first else negated, strong, why)
             return weak
         if first is Flow.ON and second is Flow.ON:
-            self.merge(condition, after_yes, frame.scopes)
+            merge(condition, after_yes, frame.scopes)
             self.stay(negated, first_stay)
             self.stay(condition, second_stay)
             return Flow.ON
@@ -286,11 +286,6 @@ class Interpreter(Declarations, Switches):
                 frame.left += state.guard[held:]
             if any(term is gone for jump in frame.jumps for gone in jump):
                 frame.jumps.append(state.guard[held:])
-
-    def merge(self, condition: Node, yes: Scopes, no: Scopes) -> None:
-        """Variables after a branch: each holds one value or the other."""
-        for one, other in zip(yes, no, strict=True):
-            merge_scopes(condition, one, other)
 
 
 def _contradict(before: Entity, now: Entity) -> bool:

@@ -6,7 +6,7 @@ from bankcheck import expr
 from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
 from bankcheck.lint import cells, leaving, loops
 from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, marks, sum_of
-from bankcheck.lint.state import Exit, Flow, Leaving
+from bankcheck.lint.state import Exit, Flow, Leaving, Scopes
 from bankcheck.lint.unroll import Unrolling
 from bankcheck.places import Address, Entity, Place
 from bankcheck.substitution import substitute
@@ -77,9 +77,9 @@ class Loops(Unrolling):
         departed = [len(outer.gone) for outer in frame.loops]
         left = state.leaving()
         returned, steps_before = len(frame.results), state.steps
-        tested, flow = self._once(node, condition, update, do, left)
+        tested, flow, at_test = self._once(node, condition, update, do, left)
         frame.loops.pop()
-        carried = [self._after(variable) for variable in carried]
+        carried = [self._after(variable, at_test) for variable in carried]
         own = {variable.placeholder.name for variable in carried}
         plain = [way for way in left.conditions if leaving.decidable(way[0], own)]
         doubts = tuple(
@@ -87,7 +87,6 @@ class Loops(Unrolling):
         )
         steps = loops.solve(carried)
         if condition is not None and tested is not None and loops.part_ways(tested, carried, steps, do):
-            shown = self.reader.file.source(condition).strip("()")
             doubts = (*doubts, f"the loop goes on ({self.reader.file.source(condition).strip('()')})")
         unsolved = {v.placeholder.name for v in carried} - steps.keys()
         inside = state.sites[sites:]
@@ -156,9 +155,9 @@ class Loops(Unrolling):
             if isinstance(ctype, CInt):
                 value = symbol
             self.state.assign(name, value)
-            return loops.Carried(name, Unknown(why), symbol, None)
+            return loops.Carried(name, Unknown(why), symbol)
         self.state.assign(name, loops.with_number(variable.value, symbol))
-        return loops.Carried(name, start, symbol, None)
+        return loops.Carried(name, start, symbol)
 
     def _steps_together(self, name: str, start: Node, node: Tree) -> bool:
         """Whether all lanes hold the same value throughout: it starts so, and only known steps change it."""
@@ -174,20 +173,27 @@ class Loops(Unrolling):
                 return False
         return all(update.start_byte <= tree.start_byte < update.end_byte for tree in changes)
 
-    def _after(self, variable: loops.Carried) -> loops.Carried:
+    def _after(self, variable: loops.Carried, at_test: Scopes) -> loops.Carried:
         now = self.state.lookup(variable.name)
         if isinstance(variable.start, Unknown) or now is None:
             return variable
-        return variable._replace(end=loops.number_in(now.value))
+        held = next((scope[variable.name] for scope in reversed(at_test) if variable.name in scope), None)
+        last = loops.number_in(held.value) if held is not None else variable.placeholder
+        return variable._replace(end=loops.number_in(now.value), last=last)
 
     def _once(
         self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, left: Leaving
-    ) -> tuple[Node | None, Flow]:  # fmt: skip
-        """One iteration, for any of them. Returns the condition that was tested, and how the body ends."""
+    ) -> tuple[Node | None, Flow, Scopes]:  # fmt: skip
+        """One iteration, for any of them.
+
+        Returns the condition that was tested, how the body ends, and the variables where the condition ends the loop.
+        """
         state = self.state
         guard, maybe, tested = state.guard, state.maybe, None
+        at_test: Scopes = []
         if condition is not None and not do:
             tested = self.condition(condition)
+            at_test = state.snapshot()
             state.restrict(tested, self.reader.file.source(condition))
         objects = state.objects
         flow = self._iteration(node, left)
@@ -198,7 +204,7 @@ class Loops(Unrolling):
         if update is not None:
             self.reader.entity(update)
         state.guard, state.maybe = guard, maybe
-        return tested, flow
+        return tested, flow, at_test
 
     def _iteration(self, node: Tree, left: Leaving) -> Flow:
         """The body of a loop, and the lanes together again that continue with the next iteration."""
@@ -222,21 +228,26 @@ class Loops(Unrolling):
         names = {variable.placeholder.name for variable in carried}
         values: dict[str, Node] = {}
         exits: dict[str, Node] = {}
+        lasts: dict[str, Node] = {}
         for variable in carried:
             name = variable.placeholder.name
             if name in steps and not isinstance(variable.start, Unknown):
                 values[name] = self._at(variable, steps[name], counter.iteration)
                 if not doubts and loops.is_zero(steps[name]) and leaving.untouched(left, variable):
-                    exits[name] = variable.start
+                    lasts[name] = variable.start
                 elif left.breaks:
                     pass
                 elif counter.exact and not doubts and not self._lanes_differ(counter, variable):
-                    exits[name] = self._at(variable, steps[name], Const(counter.trips))
+                    lasts[name] = self._at(variable, steps[name], Const(counter.trips))
             else:
                 ends = [] if variable.end is None else [variable.end]
                 uniform = not isinstance(variable.start, Unknown) and bool(ends) and all(
                     loops.is_uniform(node, names) for node in [variable.start, *ends])  # fmt: skip
                 values[name] = loops.opaque(state, variable, uniform)
+        for variable in carried:  # the last test of the condition may change them once more
+            name, last = variable.placeholder.name, variable.last
+            if name in lasts and last is not None and lasts.keys() >= names & set(expr.symbols_of(last)):
+                exits[name] = substitute(last, lasts)
         values = {name: substitute(value, values) for name, value in values.items()}
         exits = {name: substitute(value, values) for name, value in exits.items()}
         inside = state.sites[sites:]

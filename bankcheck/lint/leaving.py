@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from bankcheck import expr
 from bankcheck.expr import Const, Node, Unknown
 from bankcheck.lint import loops
-from bankcheck.lint.inline import merge_scopes
+from bankcheck.lint.choose import merge
 from bankcheck.lint.memory import CARRIED, UNIFORM
 from bankcheck.lint.state import Departure, Exit, Leaving, Scopes
 
@@ -16,12 +16,6 @@ def join(ways: Sequence[Exit], scopes: Scopes) -> None:
     """Lanes that left a block early together with the others."""
     for way in reversed(ways):
         merge(way.condition, way.scopes, scopes)
-
-
-def merge(condition: Node, yes: Scopes, no: Scopes) -> None:
-    """Variables where lanes that differ in a condition meet, put into `no`."""
-    for one, other in zip(yes, no, strict=False):
-        merge_scopes(condition, one, other)
 
 
 def decidable(condition: Node, names: set[str]) -> bool:

@@ -31,7 +31,9 @@ class Carried(NamedTuple):
     name: str
     start: Node
     placeholder: Symbol
-    end: Node | None
+    end: Node | None = None
+    last: Node | None = None
+    """What it holds where the condition ends the loop, which may change it, in an iteration that is not begun."""
 
 
 class Counter(NamedTuple):
@@ -129,7 +131,8 @@ def find_counter(
     if isinstance(start, Const) and isinstance(step, Const):
         whole = bare(condition)
         alone = not isinstance(whole, Op) or whole.name != "&&"  # else the other conditions may end it sooner
-        trips = _trips(start.value, step.value, operator, limit.value, do) if isinstance(limit := bare(bound), Const) else None
+        limit = bare(bound)
+        trips = _trips(start.value, step.value, operator, limit.value, do) if isinstance(limit, Const) else None
         if trips is None or not alone:
             tried = _tried(condition, carried, steps, do)
             trips, alone = (trips, alone) if tried is None else (tried, True)
@@ -153,7 +156,7 @@ def _tried(condition: Node, carried: list[Carried], steps: dict[str, Node], do: 
                 return None
             values[symbol.name] = symbol.ctype.wrap(start.value + trips * step.value)
         again = Evaluator(values)(condition)
-        if isinstance(again, list) or isinstance(again, Undefined):
+        if isinstance(again, list | Undefined):
             return None
         if not again:
             return trips + do

@@ -6,7 +6,8 @@ is lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, Type, size_of
@@ -14,7 +15,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.launch import builtin_variable
 from bankcheck.lint import cells
-from bankcheck.lint.choose import choose
+from bankcheck.lint.choose import choose, merge
 from bankcheck.lint.memory import Buffer, Member
 from bankcheck.lint.place_reader import BYTE, PlaceReader, member_of
 from bankcheck.lint.source import Source
@@ -168,11 +169,20 @@ class Reader(PlaceReader):
             return self.entity(field_of(node, "consequence" if condition.value else "alternative"), pointer=pointer)
         sides: list[Entity] = []
         for side, holds in (("consequence", condition), ("alternative", expr.unary("!", condition))):
-            with self.state.under(holds, why):
+            with self._aside(holds, why):
                 sides.append(self.value(field_of(node, side)))
                 if isinstance(sides[-1], Place):
                     self.escapes(sides[-1], field_of(node, side), "it is held by one of two objects")
         return choose(condition, sides[0], sides[1], self.snippet.span(node))
+
+    @contextmanager
+    def _aside(self, holds: Node, why: str) -> Iterator[None]:
+        """What only some lanes evaluate: what it assigns, the others do not have."""
+        frame, before = self.state.frame, self.state.snapshot()
+        with self.state.under(holds, why):
+            yield
+        after, frame.scopes = frame.scopes, before
+        merge(holds, after, frame.scopes)
 
     def _binary_expression(self, node: Tree, pointer: bool) -> Entity:
         name, span = operator_of(node), self.snippet.span(node)
@@ -181,7 +191,7 @@ class Reader(PlaceReader):
             holds = left if name == "&&" else expr.unary("!", left)
             if isinstance(holds, Const) and not holds.value:
                 return Const(int(name == "||"), expr.BOOL)
-            with self.state.under(holds, self.snippet.source(field_of(node, "left"))):
+            with self._aside(holds, self.snippet.source(field_of(node, "left"))):
                 right = self.number(field_of(node, "right"))
             return expr.binary(name, left, right, span)
         return self.combine(name, self.value(field_of(node, "left")), self.value(field_of(node, "right")), node)
@@ -189,8 +199,19 @@ class Reader(PlaceReader):
     # Effects
 
     def _assignment_expression(self, node: Tree, pointer: bool) -> Entity:
-        left, operator = field_of(node, "left"), operator_of(node)
-        right = self.value(field_of(node, "right"))
+        left = field_of(node, "left")
+        if left.type != "conditional_expression":
+            return self._assigned(left, node)
+        condition_node = field_of(left, "condition")  # the grammar takes `a ? b : c = d` for `(a ? b : c) = d`
+        condition, why = self.number(condition_node), self.snippet.source(condition_node)
+        with self._aside(condition, why):
+            one = self.value(field_of(left, "consequence"))
+        with self._aside(expr.unary("!", condition), why):
+            other = self._assigned(field_of(left, "alternative"), node)
+        return choose(condition, one, other, self.snippet.span(node))
+
+    def _assigned(self, left: Tree, node: Tree) -> Entity:
+        operator, right = operator_of(node), self.value(field_of(node, "right"))
         if operator == "=":
             return self.store(left, right)
         return self._modify(left, operator[:-1], right, node)[1]
@@ -247,14 +268,8 @@ class Reader(PlaceReader):
         condition_node = field_of(target, "condition")
         condition, why = self.number(condition_node), self.snippet.source(condition_node)
         for side, holds in (("consequence", condition), ("alternative", expr.unary("!", condition))):
-            tree = field_of(target, side)
-            name = self.snippet.source(tree)
-            held = self.state.local(name)
-            with self.state.under(holds, why):
-                self.store(tree, value)
-            now = self.state.local(name)
-            if held is not None and now is not None and now.value is not held.value:
-                self.state.assign(name, choose(holds, now.value, held.value, self.snippet.span(target)))
+            with self._aside(holds, why):
+                self.store(field_of(target, side), value)
 
     def escapes(self, value: Entity, node: Tree, why: str) -> None:
         """A pointer to shared memory gets out of sight: accesses through it would be missed."""

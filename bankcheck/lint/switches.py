@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from bankcheck import expr
 from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
 from bankcheck.lint import cells, loops
+from bankcheck.lint.choose import merge
 from bankcheck.lint.iterate import Loops
-from bankcheck.lint.leaving import join, merge
+from bankcheck.lint.leaving import join
 from bankcheck.lint.memory import Variable, conjunction
 from bankcheck.lint.state import Flow, Scopes
 from bankcheck.places import Address, Place
