@@ -124,7 +124,7 @@ class Counter:
         """The counts at every value of the symbols, of which `warp` is one if the warps differ."""
         trees = [guard, offset, *[bound.lanes for bound in bounds]]
         key = (setting.rule.instruction, *setting[1:], *map(self._number, trees),
-               *[(bound.name, bound.unit, bound.symbol, bound.sign) for bound in bounds], *domains.items())  # fmt: skip
+               *[(bound.name, *bound[2:]) for bound in bounds], *domains.items())  # fmt: skip
         if key not in self._answered:
             counts = self._answered[key] = Counts(setting, self.count)
             counts.problem = self._enumerated(counts, trees, bounds, domains)

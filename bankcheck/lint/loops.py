@@ -136,6 +136,8 @@ def find_counter(
         if trips is None or not alone:
             tried = _tried(condition, carried, steps, do)
             trips, alone = (trips, alone) if tried is None else (tried, True)
+        if trips is None and not _open(bound):  # lanes differ in how many
+            trips, alone = _most_trips(start, step, operator, bound, block, do), False
         counter = _counted(variable, start.value, step.value, trips)
         return counter if alone else counter._replace(exact=False)
     trips = None
