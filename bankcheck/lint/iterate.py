@@ -86,8 +86,9 @@ class Loops(Unrolling):
             dict.fromkeys(why for when, why in left.conditions if (when, why) not in plain and marks(when)[0])
         )
         steps = loops.solve(carried)
+        parting = ""
         if condition is not None and tested is not None and loops.part_ways(tested, carried, steps, do):
-            doubts = (*doubts, f"the loop goes on ({self.reader.file.source(condition).strip('()')})")
+            parting = f"the loop goes on ({self.reader.file.source(condition).strip('()')})"
         unsolved = {v.placeholder.name for v in carried} - steps.keys()
         inside = state.sites[sites:]
         needed = loops.depends_on(inside, unsolved)
@@ -98,7 +99,8 @@ class Loops(Unrolling):
             known = all(leaving.is_known(way.all, own) for way in left.gone)
             limit = min(MOST_PARTINGS, MAX_PARTING_STEPS // max(1, state.steps - steps_before)) if known else 0
         ranged = node.type == "for_range_loop"  # ends after its last element, whatever that is
-        if (needed or plain or doubts) and (left.conditions or condition is not None) and limit and not ranged:
+        leaves = bool(left.conditions) or condition is not None
+        if (needed or plain or doubts or parting) and leaves and limit and not ranged:
             after, waits, passed = state.snapshot(), state.barriers[barriers:], state.straight
             around, results = state.wraps[wraps:], frame.results[returned:]
             del state.wraps[wraps:], frame.results[returned:]
@@ -118,7 +120,7 @@ class Loops(Unrolling):
             state.barriers += waits
             state.wraps[wraps:] = around
             state.straight = passed
-        doubts = (*doubts, *dict.fromkeys(why for _, why in plain if why not in doubts))
+        doubts = tuple(dict.fromkeys((*doubts, *(why for _, why in plain), *filter(None, [parting]))))
         counter = loops.find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
         state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), barriers, len(state.barriers)))
         self._settle(carried, steps, tested, counter, sites, barriers, doubts, left)

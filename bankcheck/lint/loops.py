@@ -186,14 +186,33 @@ def _lasting(condition: Node, carried: list[Carried], steps: dict[str, Node]) ->
     condition = bare(condition)
     if isinstance(condition, Op) and condition.name == "&&":
         return all(_lasting(arg, carried, steps) for arg in condition.args)
-    changing = {v.placeholder.name for v in carried if not is_zero(steps.get(v.placeholder.name, Symbol("")))}
-    if changing.isdisjoint(expr.symbols_of(condition)):
-        return True
-    found = _compared(condition, carried, steps)
-    if found is None or found[1] == "!=" or not changing.isdisjoint(expr.symbols_of(found[2])):
+    if not isinstance(condition, Op) or condition.name not in ("<", "<=", ">", ">="):
+        return _slope(condition, carried, steps) == 0
+    one, other = (_slope(arg, carried, steps) for arg in condition.args)
+    if one is None or other is None:
         return False
-    step = bare(steps[found[0].placeholder.name])
-    return not isinstance(step, Const) or (step.value > 0) == found[1].startswith("<")
+    return one >= other if condition.name.startswith("<") else one <= other
+
+
+def _slope(node: Node, carried: list[Carried], steps: dict[str, Node]) -> int | None:
+    """By how much a value grows from one iteration to the next, or None. A step that is not known is taken for 1."""
+    node = bare(node)
+    variable = next((v for v in carried if v.placeholder.name in expr.symbols_of(node)), None)
+    if variable is None:
+        return 0
+    if isinstance(node, Symbol):
+        step = bare(steps.get(node.name, node))
+        return step.value if isinstance(step, Const) else None if step is node else 1
+    if not isinstance(node, Op) or node.name not in ("+", "-", "*", "neg"):
+        return None
+    slopes = [_slope(arg, carried, steps) for arg in node.args]
+    one, other = slopes[0], slopes[-1]
+    if one is None or other is None:
+        return None
+    if node.name == "*":
+        return next((factor.value * slope for factor, slope in zip(node.args, (other, one), strict=True)
+                     if isinstance(factor, Const)), None)  # fmt: skip
+    return -one if node.name == "neg" else one + other if node.name == "+" else one - other
 
 
 def _counted(variable: Carried, start: int, step: int, trips: int | None) -> Counter:
