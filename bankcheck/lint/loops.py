@@ -14,7 +14,7 @@ from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
 from bankcheck.expr import CInt, Const, Evaluator, Node, Op, Symbol, Undefined, Unknown
 from bankcheck.launch import Block
-from bankcheck.lint.memory import LANES, PER_LANE, Site, Variable, marks
+from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, LANES, PER_LANE, Site, Variable, marks
 from bankcheck.lint.state import State
 from bankcheck.places import Address, Entity
 from bankcheck.substitution import substitute
@@ -340,7 +340,10 @@ def is_uniform(node: Node, but: set[str]) -> bool:
     names = set(expr.symbols_of(node)) - but
     if expr.unknown_in(node) is not None:
         return False
-    return LANES.isdisjoint(names) and not any(name.startswith(PER_LANE) for name in names)
+    differing = (PER_LANE, CARRIED)  # of another loop around it may be in each lane what it wants
+    return LANES.isdisjoint(names) and not any(
+        name.startswith(differing) and not name.startswith(CARRIED_UNIFORM) for name in names
+    )
 
 
 def opaque(state: State, variable: Carried, uniform: bool) -> Node:
