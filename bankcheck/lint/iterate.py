@@ -7,6 +7,7 @@ from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
 from bankcheck.lint import cells, leaving, loops
 from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, marks, sum_of
 from bankcheck.lint.state import Exit, Flow, Leaving, Scopes
+from bankcheck.lint.trips import find_counter, part_ways
 from bankcheck.lint.unroll import Unrolling
 from bankcheck.places import Address, Entity, Place
 from bankcheck.substitution import substitute
@@ -87,7 +88,7 @@ class Loops(Unrolling):
         )
         steps = loops.solve(carried)
         parting = ""
-        if condition is not None and tested is not None and loops.part_ways(tested, carried, steps, do):
+        if condition is not None and tested is not None and part_ways(tested, carried, steps, do):
             parting = f"the loop goes on ({self.reader.file.source(condition).strip('()')})"
         unsolved = {v.placeholder.name for v in carried} - steps.keys()
         inside = state.sites[sites:]
@@ -121,7 +122,7 @@ class Loops(Unrolling):
             state.wraps[wraps:] = around
             state.straight = passed
         doubts = tuple(dict.fromkeys((*doubts, *(why for _, why in plain), *filter(None, [parting]))))
-        counter = loops.find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
+        counter = find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
         state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), barriers, len(state.barriers)))
         self._settle(carried, steps, tested, counter, sites, barriers, doubts, left)
         for name in cells.all_names(state):

@@ -46,7 +46,7 @@ class Unrolling(Changes):
         for iteration in range(limit):
             if condition is not None and not (do and iteration == 0):
                 tested = self.condition(condition)
-                again = self._decided(tested)
+                again = self._decided(tested, state.guard[len(guard) :])
                 if again is None and self._may_go_on(tested, iteration, assigned, seen):
                     again = tested
                 if again is None:
@@ -157,14 +157,15 @@ class Unrolling(Changes):
         """Whether only the launch knows how often an endless loop runs: all threads leave it together, at some time."""
         return not isinstance(condition, Const) and LANES.isdisjoint(expr.symbols_of(condition))
 
-    def _decided(self, condition: Node) -> bool | Node | None:
-        """Whether the loop goes on: known, or lane by lane; None if it is not known."""
+    def _decided(self, condition: Node, held: tuple[Node, ...] = ()) -> bool | Node | None:
+        """Whether the loop goes on in lanes for which something held: known, or lane by lane; None if not known."""
         if isinstance(condition, Const):
             return condition.value != 0
-        if loops._open(condition):
+        if loops.is_open(condition):
             return None
+        there = conjunction((*(term for term in held if not loops.is_open(term)), condition))
         for warp in range(self.state.block.warps):
-            value = Evaluator(dict(self.state.block.lanes(warp)))(condition)
+            value = Evaluator(dict(self.state.block.lanes(warp)))(there)
             lanes = value if isinstance(value, list) else [value] * 32
             if any(v for v, present in zip(lanes, self.state.block.active(warp), strict=True) if present):
                 return condition
