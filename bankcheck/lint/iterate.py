@@ -8,13 +8,13 @@ from bankcheck.lint import cells, leaving, loops
 from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Variable, Wrap, marks, sum_of
 from bankcheck.lint.state import Exit, Flow, Leaving, Scopes
 from bankcheck.lint.trips import find_counter, part_ways
-from bankcheck.lint.unroll import Unrolling
+from bankcheck.lint.unroll import MOST_PARTINGS, Unrolling
 from bankcheck.places import Address, Entity, Place
 from bankcheck.substitution import substitute
 from bankcheck.syntax import Tree, declarator_name, field_of
 
-MOST_PARTINGS, MAX_PARTING_STEPS = 64, 3_000
-"""Iterations, and steps in all of them, of a loop that lanes leave one after the other."""
+MAX_PARTING_STEPS = 3_000
+"""Steps in all iterations of a loop that lanes leave one after the other."""
 
 
 class Loops(Unrolling):

@@ -17,6 +17,10 @@ FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
 """Iterations that are followed of a loop whose bound is not known but whose values are."""
 
 
+MOST_PARTINGS = 64
+"""Iterations that are followed of a loop that lanes leave one after the other."""
+
+
 class Unrolling(Changes):
     """Executes loops iteration by iteration."""
 
@@ -61,6 +65,8 @@ class Unrolling(Changes):
                 if not isinstance(again, bool):
                     state.guard = (*state.guard, again)
                     parted = parted or marks(again)[0]
+                    if parted and iteration >= MOST_PARTINGS:
+                        break
             for name in shown:
                 variable = state.lookup(name)
                 if variable is not None and isinstance(variable.value, Const):
