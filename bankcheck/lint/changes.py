@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bankcheck.lint import cells
 from bankcheck.lint.closures import Closure
 from bankcheck.lint.machine import Machine
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, field_of
 
 
 class Changes(Machine):
@@ -27,7 +27,13 @@ class Changes(Machine):
             target = None
             if tree.type in ("assignment_expression", "update_expression"):
                 target = tree.child_by_field_name("left" if tree.type == "assignment_expression" else "argument")
-            targets = [target] if target is not None else tree.named_children if tree.type == "argument_list" else []
+            targets = (
+                targets_of(target)
+                if target is not None
+                else tree.named_children
+                if tree.type == "argument_list"
+                else []
+            )
             if any(self.reader.file.source(child) in (name, f"&{name}") for child in targets):
                 yield tree
             stack.extend(tree.named_children)
@@ -68,7 +74,23 @@ class Changes(Machine):
                         argument = argument.named_children[-1]
                     if argument.type == "identifier":
                         names[self.reader.file.source(argument)] = None
-            if target is not None:
-                names["".join(self.reader.file.source(target).split())] = None
+            for one in targets_of(target):
+                names["".join(self.reader.file.source(one).split())] = None
             stack.extend(tree.named_children)
         return list(names)
+
+
+def targets_of(target: Tree | None) -> list[Tree]:
+    """What is assigned to, without parentheses, and either of `(a ? b : c)`."""
+    found, waiting = [], [target] if target is not None else []
+    while waiting:
+        node = waiting.pop()
+        if node.type == "parenthesized_expression":
+            waiting += node.named_children[-1:]
+        elif node.type == "conditional_expression":
+            waiting += [side for name in ("consequence", "alternative") if (side := node.child_by_field_name(name))]
+        elif node.type == "comma_expression":
+            waiting += [field_of(node, "right")]
+        else:
+            found.append(node)
+    return found

@@ -1,10 +1,12 @@
-"""One of two values, by a condition: what a variable holds after a branch, and what a ternary is."""
+"""One of two values, by a condition: what variables hold after a branch, and what a ternary is."""
 
 from __future__ import annotations
 
 from bankcheck import expr
 from bankcheck.expr import Const, Node, Span, Unknown
-from bankcheck.lint.memory import Loaded, is_shared, marks
+from bankcheck.lint import cells
+from bankcheck.lint.memory import Loaded, Variable, is_shared, marks
+from bankcheck.lint.state import Scopes
 from bankcheck.places import Address, Entity, Place
 
 
@@ -37,3 +39,20 @@ def _choose_place(condition: Node, yes: Entity, no: Entity, span: Span) -> Entit
             offset = Unknown("it is not known which of two places the pointer points to", span, expr.LONG)
             return Address(shared._replace(offset_bytes=offset))
     return Unknown("a pointer that may point to different things", span)
+
+
+def merge_scopes(condition: Node, yes: dict[str, Variable], no: dict[str, Variable]) -> None:
+    """Variables after a branch, put into `no`: each holds one value or the other."""
+    for name, variable in no.items():
+        before = yes.get(name, variable)
+        if before.value is not variable.value:
+            no[name] = variable._replace(value=choose(condition, before.value, variable.value, (0, 0)))
+    for name in [name for name in yes.keys() ^ no.keys() if name.startswith(cells.CELL)]:
+        variable = yes.get(name) or no[name]
+        no[name] = variable._replace(value=cells.lost(variable.value, "it is set in one branch only"))
+
+
+def merge(condition: Node, yes: Scopes, no: Scopes) -> None:
+    """Variables where lanes that differ in a condition meet, put into `no`."""
+    for one, other in zip(yes, no, strict=False):
+        merge_scopes(condition, one, other)

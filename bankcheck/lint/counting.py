@@ -12,7 +12,7 @@ from bankcheck.banks import Traffic, count_wavefronts
 from bankcheck.boxes import Unknown as Range
 from bankcheck.expr import Evaluator, Node, Undefined
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
-from bankcheck.lint.lanes import Numbering, each_lane, warp_lanes
+from bankcheck.lint.lanes import Numbering, each_lane, warp_lanes, wrapped
 from bankcheck.lint.masks import Bound, Masks
 from bankcheck.lint.verdict import Key, Tally
 
@@ -70,6 +70,7 @@ class Counts:
         Returns what tells its cases from others.
         """
         rule, shifts, last, floating = self._setting
+        lanes = wrapped(lanes)
         counted = lanes[: 8 * rule.matrices] if rule.matrices else lanes
         present = [lane for lane in counted if lane is not None]
         if not present and lanes.count(None) == len(lanes):
@@ -123,7 +124,7 @@ class Counter:
         """The counts at every value of the symbols, of which `warp` is one if the warps differ."""
         trees = [guard, offset, *[bound.lanes for bound in bounds]]
         key = (setting.rule.instruction, *setting[1:], *map(self._number, trees),
-               *[(bound.name, bound.unit, bound.symbol, bound.sign) for bound in bounds], *domains.items())  # fmt: skip
+               *[(bound.name, *bound[2:]) for bound in bounds], *domains.items())  # fmt: skip
         if key not in self._answered:
             counts = self._answered[key] = Counts(setting, self.count)
             counts.problem = self._enumerated(counts, trees, bounds, domains)

@@ -159,6 +159,9 @@ class Declarations(Machine):
         ctype = self.type_of(node, None)
         arguments = field_of(declarator, "parameters").named_children
         variables = [self.state.lookup(self.reader.file.source(argument)) for argument in arguments]
+        if isinstance(ctype, CInt) and len(variables) == 1 and variables[0] is not None:
+            self.state.declare(name, Variable(ctype, self._initial(self.reader.value(arguments[0]), ctype, name)))
+            return
         if not isinstance(ctype, Record) or not all(variables) or not arguments:
             return
         place = cells.new_object(self.state, name, ctype)
@@ -178,7 +181,10 @@ class Declarations(Machine):
         self.state.declare(name, Variable(ctype, place))
 
     def pointer_to_array(self, node: Tree) -> bool:
-        """`float (*p)[32] = t;` reads like an assignment to `float(*p)[32]`: take it in as the declaration it is."""
+        """`float (*p)[32] = t;` reads like an assignment to `float(*p)[32]`: take it in as the declaration it is.
+
+        So does `float (&row)[32] = t[1];`.
+        """
         left, sizes = node.child_by_field_name("left"), []
         while left is not None and left.type == "subscript_expression":
             sizes.append(field_of(left, "indices").named_children[-1])
@@ -193,6 +199,12 @@ class Declarations(Machine):
             length = self.reader.number(size)
             ctype = ArrayType(ctype, length.value if isinstance(length, Const) else 0, size_of(ctype))
         name = self.reader.file.source(field_of(inside[0], "argument"))
+        if inside[0].children[0].type == "&":
+            row = self.reader.entity(field_of(node, "right"))
+            if not isinstance(row, Place):
+                row = Unknown(f"what '{name}' is another name for is not known")
+            self.state.declare(name, Variable(ctype, row, reference=True))
+            return True
         pointer = PointerType(ctype)
         value = self._initial(self.reader.value(field_of(node, "right")), pointer, name)
         self.state.declare(name, Variable(pointer, value))

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, Type
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import CInt, Const, Node, Unknown
+from bankcheck.expr import CInt, Const, Unknown
 from bankcheck.lint import cells
-from bankcheck.lint.choose import choose
+from bankcheck.lint.choose import choose, merge_scopes
 from bankcheck.lint.classes import Instance
 from bankcheck.lint.memory import Buffer, Variable
 from bankcheck.lint.program import Function, Program
@@ -263,17 +263,6 @@ def left_scopes(frame: Frame, count: int | None = None) -> Scopes:
         for one, other in zip(way.scopes, scopes, strict=False):
             merge_scopes(way.condition, one, other)
     return scopes
-
-
-def merge_scopes(condition: Node, yes: dict[str, Variable], no: dict[str, Variable]) -> None:
-    """Variables after a branch, put into `no`: each holds one value or the other."""
-    for name, variable in no.items():
-        before = yes.get(name, variable)
-        if before.value is not variable.value:
-            no[name] = variable._replace(value=choose(condition, before.value, variable.value, (0, 0)))
-    for name in [name for name in yes.keys() ^ no.keys() if name.startswith(cells.CELL)]:
-        variable = yes.get(name) or no[name]
-        no[name] = variable._replace(value=cells.lost(variable.value, "it is set in one branch only"))
 
 
 def argument_of(reader: Reader, parameter: Tree, argument: Tree) -> tuple[str, Entity, Tree | None]:

@@ -11,12 +11,12 @@ from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
 from bankcheck.lint.aggregation import settled
+from bankcheck.lint.choose import merge
 from bankcheck.lint.declarations import Declarations
-from bankcheck.lint.inline import merge_scopes
 from bankcheck.lint.machine import Change, Launch, Run
-from bankcheck.lint.memory import Buffer, Variable, conjunction, is_dynamic, is_shared
+from bankcheck.lint.memory import Buffer, Doubt, Variable, conjunction, is_dynamic, is_shared
 from bankcheck.lint.program import Function, Program
-from bankcheck.lint.state import Exit, Flow, OutOfSteps, Scopes
+from bankcheck.lint.state import Exit, Flow, OutOfSteps
 from bankcheck.lint.switches import Switches
 from bankcheck.lint.unbraced import unbraced_declarations
 from bankcheck.places import Address, Entity, Place
@@ -198,7 +198,7 @@ class Interpreter(Declarations, Switches):
             condition = Unknown("a condition that is not known")
         frame.results.append(Exit(condition, value, state.snapshot()))
         for left in frame.loops:
-            state.depart(left, returns=True)
+            state.depart(left, Flow.RETURN)
         return Flow.RETURN
 
     def _break_statement(self, node: Tree) -> Flow:
@@ -207,8 +207,11 @@ class Interpreter(Declarations, Switches):
         return Flow.BREAK
 
     def _continue_statement(self, node: Tree) -> Flow:
-        for left in [left for left in self.state.frame.loops if not left.switch][-1:]:
-            self.state.leave(left, left.continues)
+        for left in reversed(self.state.frame.loops):
+            if not left.switch:
+                self.state.leave(left, left.continues)
+                break
+            self.state.depart(left, Flow.CONTINUE)
         return Flow.CONTINUE
 
     # Branches
@@ -237,10 +240,10 @@ class Interpreter(Declarations, Switches):
         state.straight += 1
         negated = expr.unary("!", condition)
         with state.under(condition, why):
-            first = self.inner(yes) if yes is not None else Flow.ON
+            first, first_stay = self.side(yes)
         after_yes, frame.scopes = frame.scopes, before
         with state.under(negated, f"!({why})"):
-            second = self.inner(no) if no is not None else Flow.ON
+            second, second_stay = self.side(no)
         state.straight += 1
         if first is not Flow.ON and second is not Flow.ON:
             if first is second:
@@ -249,7 +252,9 @@ class Interpreter(Declarations, Switches):
             self.leaves(condition if strong is first else negated, strong, why)
             return weak
         if first is Flow.ON and second is Flow.ON:
-            self.merge(condition, after_yes, frame.scopes)
+            merge(condition, after_yes, frame.scopes)
+            self.stay(negated, first_stay)
+            self.stay(condition, second_stay)
             return Flow.ON
         left, kind, stays = (condition, first, negated) if first is not Flow.ON else (negated, second, condition)
         if first is Flow.ON:
@@ -257,16 +262,30 @@ class Interpreter(Declarations, Switches):
         self.leaves(left, kind, why)
         held, doubts = len(state.guard), len(state.maybe)
         state.restrict(stays, f"not ({why})" if first is not Flow.ON else why)
-        if kind is Flow.RETURN:
-            frame.left += [*state.guard[held:], *(d.condition for d in state.maybe[doubts:] if d.condition is not None)]
-        elif kind is Flow.GOTO:
-            frame.jumps.append((*state.guard[held:], *state.maybe[doubts:]))
+        state.gone(kind, held, doubts)
+        self.stay(left, first_stay if first is Flow.ON else second_stay)
         return Flow.ON
 
-    def merge(self, condition: Node, yes: Scopes, no: Scopes) -> None:
-        """Variables after a branch: each holds one value or the other."""
-        for one, other in zip(yes, no, strict=True):
-            merge_scopes(condition, one, other)
+    def side(self, node: Tree | None) -> tuple[Flow, tuple[Node | Doubt, ...]]:
+        """One side of a branch: how it ends, and what holds for the lanes that are still there at its end."""
+        state = self.state
+        held, doubts = len(state.guard), len(state.maybe)
+        flow = self.inner(node) if node is not None else Flow.ON
+        return flow, (*state.guard[held:], *state.maybe[doubts:])
+
+    def stay(self, other: Node, terms: tuple[Node | Doubt, ...]) -> None:
+        """Only lanes for which the terms hold come past one side of a branch; those of the `other` side all do."""
+        state, frame = self.state, self.state.frame
+        for term in terms:
+            held = len(state.guard)
+            if isinstance(term, Doubt):
+                state.maybe = (*state.maybe, term)
+                continue
+            state.restrict(expr.binary("||", other, term), "not all lanes come here")
+            if any(term is gone for gone in frame.left):
+                frame.left += state.guard[held:]
+            if any(term is gone for jump in frame.jumps for gone in jump):
+                frame.jumps.append(state.guard[held:])
 
 
 def _contradict(before: Entity, now: Entity) -> bool:

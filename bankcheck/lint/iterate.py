@@ -6,14 +6,15 @@ from bankcheck import expr
 from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
 from bankcheck.lint import cells, leaving, loops
 from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Doubt, Variable, Wrap, marks, sum_of
-from bankcheck.lint.state import Exit, Flow, Leaving
-from bankcheck.lint.unroll import Unrolling
+from bankcheck.lint.state import Exit, Flow, Leaving, Scopes
+from bankcheck.lint.trips import find_counter, part_ways
+from bankcheck.lint.unroll import MOST_PARTINGS, Unrolling
 from bankcheck.places import Address, Entity, Place
 from bankcheck.substitution import substitute
 from bankcheck.syntax import Tree, declarator_name, field_of
 
-MOST_PARTINGS, MAX_PARTING_STEPS = 64, 3_000
-"""Iterations, and steps in all of them, of a loop that lanes leave one after the other."""
+MAX_PARTING_STEPS = 3_000
+"""Steps in all iterations of a loop that lanes leave one after the other."""
 
 
 class Loops(Unrolling):
@@ -47,11 +48,17 @@ class Loops(Unrolling):
         if ways and flow is Flow.RETURN:
             state.frame.scopes = ways[-1].scopes[: len(state.frame.scopes)]
         leaving.join(ways, state.frame.scopes)
-        gone = tuple(term for term in state.guard[len(guard) :] if any(term is other for other in state.frame.left))
-        unsure = any(marks(condition)[1] for condition, why in left.conditions if why.startswith("the function"))
-        state.guard = (*guard, *gone)
-        state.maybe = (*maybe, *[Doubt("the function is left early")] * unsure)
+        state.guard, state.maybe = guard, maybe
+        self.gone_from(left)
         return Flow.ON if ways else flow
+
+    def gone_from(self, left: Leaving) -> None:
+        """The lanes that left more than a switch or a block do not come past it."""
+        state = self.state
+        for way in left.gone:
+            held, doubts = len(state.guard), len(state.maybe)
+            state.restrict(expr.unary("!", way.all), "the function is left early")
+            state.gone(way.kind, held, doubts)
 
     def _for_range_loop(self, node: Tree) -> Flow:
         with self.state.scope():
@@ -70,15 +77,18 @@ class Loops(Unrolling):
         carried = [self._placeholder(name, node) for name in names]
         left = state.leaving()
         steps_before = state.steps
-        tested, flow = self._once(node, condition, update, do, left)
+        tested, flow, at_test = self._once(node, condition, update, do, left)
         frame.loops.pop()
-        carried = [self._after(variable) for variable in carried]
+        carried = [self._after(variable, at_test) for variable in carried]
         own = {variable.placeholder.name for variable in carried}
         plain = [way for way in left.conditions if leaving.decidable(way[0], own)]
         doubts = tuple(
             dict.fromkeys(why for when, why in left.conditions if (when, why) not in plain and marks(when)[0])
         )
         steps = loops.solve(carried)
+        parting = ""
+        if condition is not None and tested is not None and part_ways(tested, carried, steps, do):
+            parting = f"the loop goes on ({self.reader.file.source(condition).strip('()')})"
         unsolved = {v.placeholder.name for v in carried} - steps.keys()
         inside = state.sites[sites:]
         needed = loops.depends_on(inside, unsolved)
@@ -89,14 +99,15 @@ class Loops(Unrolling):
             known = all(leaving.is_known(way.all, own) for way in left.gone)
             limit = min(MOST_PARTINGS, MAX_PARTING_STEPS // max(1, state.steps - steps_before)) if known else 0
         ranged = node.type == "for_range_loop"  # ends after its last element, whatever that is
-        if (needed or plain or doubts) and (left.conditions or condition is not None) and limit and not ranged:
+        leaves = bool(left.conditions) or condition is not None
+        if (needed or plain or doubts or parting) and leaves and limit and not ranged:
             come_back = self._way_back(met)
             ended = self._unrolled(node, condition, update, do, before, met, limit)
             if ended is not None:
                 return ended
             come_back()
-        doubts = (*doubts, *dict.fromkeys(why for _, why in plain if why not in doubts))
-        counter = loops.find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
+        doubts = tuple(dict.fromkeys((*doubts, *(why for _, why in plain), *filter(None, [parting]))))
+        counter = find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
         last: dict[str, Const] = {}
         if not left.conditions and not left.gone and not ranged and tested is not None:
             open_ends = [v for v in carried if v.placeholder.name not in steps or not counter.exact]
@@ -107,6 +118,8 @@ class Loops(Unrolling):
             if name not in before[0]:
                 held = state.frame.scopes[0][name]
                 state.frame.scopes[0][name] = held._replace(value=cells.lost(held.value, "it is set in a loop"))
+        for outer, count in zip(frame.loops, met.gone, strict=True):
+            outer.gone[count:] = [leaving.some_time(way, own) for way in outer.gone[count:]]
         frame.results[returned:] = [leaving.without(way, own) for way in frame.results[returned:]]
         endless = leaving.is_endless(tested, condition is None and not ranged) or (do and flow is Flow.RETURN)
         if endless and not left.breaks and "goto" not in self.reader.file.source(node):
@@ -134,9 +147,9 @@ class Loops(Unrolling):
             if isinstance(ctype, CInt):
                 value = symbol
             self.state.assign(name, value)
-            return loops.Carried(name, Unknown(why), symbol, None)
+            return loops.Carried(name, Unknown(why), symbol)
         self.state.assign(name, loops.with_number(variable.value, symbol))
-        return loops.Carried(name, start, symbol, None)
+        return loops.Carried(name, start, symbol)
 
     def _steps_together(self, name: str, start: Node, node: Tree) -> bool:
         """Whether all lanes hold the same value throughout: it starts so, and only known steps change it."""
@@ -152,20 +165,27 @@ class Loops(Unrolling):
                 return False
         return all(update.start_byte <= tree.start_byte < update.end_byte for tree in changes)
 
-    def _after(self, variable: loops.Carried) -> loops.Carried:
+    def _after(self, variable: loops.Carried, at_test: Scopes) -> loops.Carried:
         now = self.state.lookup(variable.name)
         if isinstance(variable.start, Unknown) or now is None:
             return variable
-        return variable._replace(end=loops.number_in(now.value))
+        held = next((scope[variable.name] for scope in reversed(at_test) if variable.name in scope), None)
+        last = loops.number_in(held.value) if held is not None else variable.placeholder
+        return variable._replace(end=loops.number_in(now.value), last=last)
 
     def _once(
         self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, left: Leaving
-    ) -> tuple[Node | None, Flow]:  # fmt: skip
-        """One iteration, for any of them. Returns the condition that was tested, and how the body ends."""
+    ) -> tuple[Node | None, Flow, Scopes]:  # fmt: skip
+        """One iteration, for any of them.
+
+        Returns the condition that was tested, how the body ends, and the variables where the condition ends the loop.
+        """
         state = self.state
         guard, maybe, tested = state.guard, state.maybe, None
+        at_test: Scopes = []
         if condition is not None and not do:
             tested = self.condition(condition)
+            at_test = state.snapshot()
             state.restrict(tested, self.reader.file.source(condition))
         objects = state.objects
         flow = self._iteration(node, left)
@@ -176,7 +196,7 @@ class Loops(Unrolling):
         if update is not None:
             self.reader.entity(update)
         state.guard, state.maybe = guard, maybe
-        return tested, flow
+        return tested, flow, at_test
 
     def _iteration(self, node: Tree, left: Leaving) -> Flow:
         """The body of a loop, and the lanes together again that continue with the next iteration."""
@@ -200,21 +220,26 @@ class Loops(Unrolling):
         names = {variable.placeholder.name for variable in carried}
         values: dict[str, Node] = {}
         exits: dict[str, Node] = {**known}
+        lasts: dict[str, Node] = {}
         for variable in carried:
             name = variable.placeholder.name
             if name in steps and not isinstance(variable.start, Unknown):
                 values[name] = self._at(variable, steps[name], counter.iteration)
                 if not doubts and loops.is_zero(steps[name]) and leaving.untouched(left, variable):
-                    exits[name] = variable.start
+                    lasts[name] = variable.start
                 elif left.breaks:
                     pass
                 elif counter.exact and not doubts and not self._lanes_differ(counter, variable):
-                    exits[name] = self._at(variable, steps[name], Const(counter.trips))
+                    lasts[name] = self._at(variable, steps[name], Const(counter.trips))
             else:
                 ends = [] if variable.end is None else [variable.end]
                 uniform = not isinstance(variable.start, Unknown) and bool(ends) and all(
                     loops.is_uniform(node, names) for node in [variable.start, *ends])  # fmt: skip
                 values[name] = loops.opaque(state, variable, uniform)
+        for variable in carried:  # the last test of the condition may change them once more
+            name, last = variable.placeholder.name, variable.last
+            if name in lasts and last is not None and lasts.keys() >= names & set(expr.symbols_of(last)):
+                exits[name] = substitute(last, lasts)
         values = {name: substitute(value, values) for name, value in values.items()}
         exits = {name: substitute(value, values) for name, value in exits.items()}
         inside = state.sites[sites:]

@@ -158,7 +158,11 @@ class _Judgement:
 
         `needs_apart`: why there is no count unless the lanes that are served together touch different banks.
         """
-        limits = [bound_of(bound, self.judge._splitter) for bound in bounds]
+        limits = []
+        for bound in bounds:
+            limit = bound_of(bound, self.judge._splitter)
+            known = self._domain(limit.symbol)
+            limits.append(limit._replace(low=known.low, high=known.high))
         setting = self._setting(self._shifts())
         counts = self.judge.counter.enumerate(setting, self.split.node, conjunction(tuple(guards)), limits, domains)
         if counts.problem:

@@ -6,7 +6,7 @@ of `132*threadIdx.x + 4*(row + j)` only `132*threadIdx.x` matters, and one count
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
@@ -74,6 +74,14 @@ class Split:
         for term in self.lanes:
             total = expr.binary("+", expr.cast(term, expr.LONG), total)
         return total
+
+
+def wrapped(offsets: Sequence[int | None]) -> list[int | None]:
+    """Offsets as addresses have them, which wrap at 32 bits: a sum of unsigned numbers is split into its terms, whose
+    own wrapping must not tell lanes apart that have one address."""
+    if all(at is None or expr.INT.low <= at <= expr.INT.high for at in offsets):
+        return list(offsets)
+    return [None if at is None else expr.INT.wrap(at) for at in offsets]
 
 
 class Splitter:

@@ -7,21 +7,15 @@ from collections.abc import Iterator, Sequence
 from bankcheck import expr
 from bankcheck.expr import Const, Node, Unknown
 from bankcheck.lint import loops
-from bankcheck.lint.inline import merge_scopes
+from bankcheck.lint.choose import merge
 from bankcheck.lint.memory import CARRIED, UNIFORM
-from bankcheck.lint.state import Exit, Leaving, Scopes
+from bankcheck.lint.state import Departure, Exit, Leaving, Scopes
 
 
 def join(ways: Sequence[Exit], scopes: Scopes) -> None:
     """Lanes that left a block early together with the others."""
     for way in reversed(ways):
         merge(way.condition, way.scopes, scopes)
-
-
-def merge(condition: Node, yes: Scopes, no: Scopes) -> None:
-    """Variables where lanes that differ in a condition meet, put into `no`."""
-    for one, other in zip(yes, no, strict=False):
-        merge_scopes(condition, one, other)
 
 
 def decidable(condition: Node, names: set[str]) -> bool:
@@ -59,3 +53,11 @@ def without(way: Exit, names: set[str]) -> Exit:
     if number is None or names.isdisjoint(expr.symbols_of(number)):
         return way
     return way._replace(value=Unknown("what is returned from a loop depends on the iteration"))
+
+
+def some_time(way: Departure, names: set[str]) -> Departure:
+    """Lanes that left more than a loop that was run once for all iterations: which is open if the iteration tells."""
+    if names.isdisjoint(expr.symbols_of(way.all)):
+        return way
+    some = Unknown("the iteration of a loop")
+    return way._replace(now=some, all=some)

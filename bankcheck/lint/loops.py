@@ -12,15 +12,13 @@ from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
-from bankcheck.expr import CInt, Const, Evaluator, Node, Op, Symbol, Undefined
-from bankcheck.launch import Block
-from bankcheck.lint.memory import LANES, PER_LANE, Site, Variable, marks
+from bankcheck.expr import CInt, Const, Node, Op, Symbol
+from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, LANES, PER_LANE, Site, Variable, marks
 from bankcheck.lint.state import State
 from bankcheck.places import Address, Entity
 from bankcheck.substitution import substitute
 
 MAX_UNROLL = 256
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 
 
 class Carried(NamedTuple):
@@ -29,7 +27,9 @@ class Carried(NamedTuple):
     name: str
     start: Node
     placeholder: Symbol
-    end: Node | None
+    end: Node | None = None
+    last: Node | None = None
+    """What it holds where the condition ends the loop, which may change it, in an iteration that is not begun."""
 
 
 class Counter(NamedTuple):
@@ -113,115 +113,10 @@ def solve(carried: Iterable[Carried]) -> dict[str, Node]:
     }  # fmt: skip
 
 
-def find_counter(
-    condition: Node | None, carried: list[Carried], steps: dict[str, Node], block: Block, loop: str, do: bool
-) -> Counter:
-    """What counts the loop: the variable that its condition compares, else an iteration number without a bound."""
-    fallback = _iterations(loop, None, 0)
-    compared = _compared(condition, carried, steps) if condition is not None else None
-    if compared is None:
-        return fallback
-    variable, operator, bound = compared
-    step = steps[variable.placeholder.name]
-    start, step = bare(variable.start), bare(step)
-    if isinstance(start, Const) and isinstance(step, Const):
-        counter = _counted(variable, start.value, step.value, operator, bound, do)
-        whole = bare(condition) if condition is not None else None
-        if isinstance(whole, Op) and whole.name == "&&":  # the other conditions may end it sooner
-            return counter._replace(exact=False)
-        return counter
-    trips = None
-    if not _open(start) and not _open(step) and not _open(bound):
-        trips = _most_trips(start, step, operator, bound, block, do)
-    return _iterations(variable.name, trips, 0)
-
-
-def _counted(variable: Carried, start: int, step: int, operator: str, bound: Node, do: bool) -> Counter:
-    ctype = variable.placeholder.ctype
-    symbol = Symbol(variable.name, ctype)
-    limit = bare(bound)
-    trips = _trips(start, step, operator, limit.value, do) if isinstance(limit, Const) else None
-    if trips is not None:
-        ends = sorted((start, start + step * max(trips - 1, 0)))
-    else:
-        ends = [start, expr.INT.high] if step > 0 else [expr.INT.low, start]
-    modulus = max(1, abs(step))
-    values = Range(ends[0], ends[1], modulus, start % modulus)
-    offset = expr.binary("-", symbol, Const(start, ctype))
-    iteration = offset if step == 1 else expr.binary("/", offset, Const(step, ctype))
-    return Counter(symbol, values, trips is not None, trips or 0, iteration)
-
-
-def _iterations(name: str, trips: int | None, start: int) -> Counter:
-    symbol = Symbol(f"iteration of {name}" if name else "iteration")
-    high = expr.INT.high >> 8 if trips is None else max(trips - 1, 0)
-    return Counter(symbol, Range(0, high), trips is not None, trips or 0, symbol)
-
-
-def _compared(condition: Node, carried: list[Carried], steps: dict[str, Node]) -> tuple[Carried, str, Node] | None:
-    """(variable, operator, bound) of a condition `variable < bound` or the like; also inside `&&`."""
-    condition = bare(condition)
-    if isinstance(condition, Op) and condition.name == "&&":
-        return next((found for arg in condition.args if (found := _compared(arg, carried, steps))), None)
-    for variable in carried:
-        name = variable.placeholder.name
-        if name not in steps or is_zero(steps[name]):
-            continue
-        if condition == variable.placeholder if isinstance(condition, Symbol) else False:
-            return variable, "!=", Const(0)
-        if isinstance(condition, Op) and condition.name in _FLIPPED:
-            left, right = condition.args
-            for one, other, operator in ((left, right, condition.name), (right, left, _FLIPPED[condition.name])):
-                shift = step_of(one, variable.placeholder)
-                if shift is not None and name not in expr.symbols_of(other):
-                    bound = other if is_zero(shift) else expr.binary("-", other, shift)
-                    return variable, operator, bound
-    return None
-
-
-def _trips(start: int, step: int, operator: str, bound: int, do: bool) -> int | None:
-    """Iterations of `for (i = start; i OP bound; i += step)`, None if it does not end.
-
-    `do`: the condition, on the value at the beginning of an iteration, is tested at its end, so there is one more.
-    """
-    holds = _times(start, step, operator, bound)
-    return None if holds is None else holds + do
-
-
-def _times(start: int, step: int, operator: str, bound: int) -> int | None:
-    """How often in a row `i OP bound` holds, for i = start, start + step, ...; None if for ever."""
-    if operator == "!=":
-        return (
-            (bound - start) // step if step and (bound - start) % step == 0 and (bound - start) // step >= 0 else None
-        )
-    if operator in ("<", "<="):
-        span = bound - start + (operator == "<=")
-        return None if step <= 0 and span > 0 else max(0, -(span // -step)) if step > 0 else 0
-    span = start - bound + (operator == ">=")
-    return None if step >= 0 and span > 0 else max(0, -(span // step)) if step < 0 else 0
-
-
-def _open(node: Node) -> bool:
+def is_open(node: Node) -> bool:
     """Whether the value depends on more than the lane."""
     names = set(expr.symbols_of(node)) - LANES - {"warp"}
     return bool(names) or expr.unknown_in(node) is not None
-
-
-def _most_trips(start: Node, step: Node, operator: str, bound: Node, block: Block, do: bool) -> int | None:
-    most = 0
-    for warp in range(block.warps):
-        evaluate = Evaluator(dict(block.lanes(warp)))
-        columns = [v if isinstance(v, list) else [v] * 32 for v in map(evaluate, (start, step, bound))]
-        for present, values in zip(block.active(warp), zip(*columns, strict=True), strict=True):
-            if not present:
-                continue
-            if any(isinstance(value, Undefined) for value in values):
-                return None
-            trips = _trips(values[0], values[1], operator, values[2], do) if values[1] else None
-            if trips is None:
-                return None
-            most = max(most, trips)
-    return most
 
 
 def placed(
@@ -263,7 +158,10 @@ def is_uniform(node: Node, but: set[str]) -> bool:
     names = set(expr.symbols_of(node)) - but
     if expr.unknown_in(node) is not None:
         return False
-    return LANES.isdisjoint(names) and not any(name.startswith(PER_LANE) for name in names)
+    differing = (PER_LANE, CARRIED)  # of another loop around it may be in each lane what it wants
+    return LANES.isdisjoint(names) and not any(
+        name.startswith(differing) and not name.startswith(CARRIED_UNIFORM) for name in names
+    )
 
 
 def opaque(state: State, variable: Carried, uniform: bool) -> Node:

@@ -36,7 +36,11 @@ class Bound(NamedTuple):
     unit: int
     """The shared rest is a multiple of this."""
     symbol: str
+    """The shared rest, where it is a bare symbol or its negative."""
     sign: int
+    low: int = expr.INT.low
+    high: int = expr.INT.high
+    """What the symbol can be."""
 
     @property
     def ordered(self) -> bool:
@@ -56,6 +60,9 @@ def masks_of(bound: Bound, values: tuple[int, ...]) -> list[Mask]:
     """Every set of lanes that the bound can let through, the empty one left out."""
     compare, unit = COMPARISONS[bound.name], bound.unit
     rests = sorted({-v - (-v % unit) + k * unit for v in set(values) for k in (-1, 0, 1, 2)})
+    if bound.symbol:
+        ends = sorted((bound.sign * bound.low, bound.sign * bound.high))
+        rests = sorted({min(max(rest, ends[0]), ends[1]) for rest in rests})
     found: dict[tuple[bool, ...], dict[str, int]] = {}
     for rest in rests[:MAX_MASKS]:
         mask = tuple([compare(value + rest, 0) for value in values])

@@ -6,7 +6,8 @@ is lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, Type, size_of
@@ -14,7 +15,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.launch import builtin_variable
 from bankcheck.lint import cells
-from bankcheck.lint.choose import choose
+from bankcheck.lint.choose import choose, merge
 from bankcheck.lint.memory import Buffer, Member
 from bankcheck.lint.place_reader import BYTE, PlaceReader, member_of
 from bankcheck.lint.source import Source
@@ -99,7 +100,8 @@ class Reader(PlaceReader):
     def entity(self, node: Tree, *, pointer: bool = False) -> Entity:
         self.state.step()
         try:
-            return super().entity(node, pointer=pointer)
+            entity = super().entity(node, pointer=pointer)
+            return self._misread(entity, node) if node.has_error else entity
         except (BankcheckError, IndexError) as problem:  # IndexError: broken text, with parts missing
             if getattr(self, f"_{node.type}", None) is None and node.type not in _OPAQUE:
                 for child in node.named_children:
@@ -107,6 +109,13 @@ class Reader(PlaceReader):
                         self.escapes(self.value(child), child, f"it is used in a {node.type.replace('_', ' ')}")
             why = problem.message if isinstance(problem, BankcheckError) else "this is not an expression"
             return Unknown(why, self.snippet.span(node))
+
+    def _misread(self, entity: Entity, node: Tree) -> Entity:
+        """What an expression is of which a part could not be parsed."""
+        why = Unknown("a part of the expression could not be parsed", self.snippet.span(node), expr.LONG)
+        if isinstance(entity, Address):
+            return Address(entity.place._replace(offset_bytes=why))
+        return entity._replace(offset_bytes=why) if isinstance(entity, Place) else why
 
     def as_integer(self, entity: Entity, node: Tree) -> Node:
         if isinstance(entity, Place) and not isinstance(entity.ctype, ArrayType):
@@ -160,11 +169,20 @@ class Reader(PlaceReader):
             return self.entity(field_of(node, "consequence" if condition.value else "alternative"), pointer=pointer)
         sides: list[Entity] = []
         for side, holds in (("consequence", condition), ("alternative", expr.unary("!", condition))):
-            with self.state.under(holds, why):
+            with self._aside(holds, why):
                 sides.append(self.value(field_of(node, side)))
                 if isinstance(sides[-1], Place):
                     self.escapes(sides[-1], field_of(node, side), "it is held by one of two objects")
         return choose(condition, sides[0], sides[1], self.snippet.span(node))
+
+    @contextmanager
+    def _aside(self, holds: Node, why: str) -> Iterator[None]:
+        """What only some lanes evaluate: what it assigns, the others do not have."""
+        frame, before = self.state.frame, self.state.snapshot()
+        with self.state.under(holds, why):
+            yield
+        after, frame.scopes = frame.scopes, before
+        merge(holds, after, frame.scopes)
 
     def _binary_expression(self, node: Tree, pointer: bool) -> Entity:
         name, span = operator_of(node), self.snippet.span(node)
@@ -173,7 +191,7 @@ class Reader(PlaceReader):
             holds = left if name == "&&" else expr.unary("!", left)
             if isinstance(holds, Const) and not holds.value:
                 return Const(int(name == "||"), expr.BOOL)
-            with self.state.under(holds, self.snippet.source(field_of(node, "left"))):
+            with self._aside(holds, self.snippet.source(field_of(node, "left"))):
                 right = self.number(field_of(node, "right"))
             return expr.binary(name, left, right, span)
         return self.combine(name, self.value(field_of(node, "left")), self.value(field_of(node, "right")), node)
@@ -181,11 +199,21 @@ class Reader(PlaceReader):
     # Effects
 
     def _assignment_expression(self, node: Tree, pointer: bool) -> Entity:
-        left, operator = field_of(node, "left"), operator_of(node)
-        right = self.value(field_of(node, "right"))
+        left = field_of(node, "left")
+        if left.type != "conditional_expression":
+            return self._assigned(left, node)
+        condition_node = field_of(left, "condition")  # the grammar takes `a ? b : c = d` for `(a ? b : c) = d`
+        condition, why = self.number(condition_node), self.snippet.source(condition_node)
+        with self._aside(condition, why):
+            one = self.value(field_of(left, "consequence"))
+        with self._aside(expr.unary("!", condition), why):
+            other = self._assigned(field_of(left, "alternative"), node)
+        return choose(condition, one, other, self.snippet.span(node))
+
+    def _assigned(self, left: Tree, node: Tree) -> Entity:
+        operator, right = operator_of(node), self.value(field_of(node, "right"))
         if operator == "=":
-            self.store(left, right)
-            return right
+            return self.store(left, right)
         return self._modify(left, operator[:-1], right, node)[1]
 
     def _update_expression(self, node: Tree, pointer: bool) -> Entity:
@@ -199,16 +227,18 @@ class Reader(PlaceReader):
         entity = self.entity(target)
         before = self._loaded(entity, target)
         after = self.combine(operator, before, operand, node)
-        self.store(target, after, entity)
-        return before, after
+        return before, self.store(target, after, entity)
 
-    def store(self, target: Tree, value: Entity, found: Entity | None = None) -> None:
-        """Assign to a variable, or record a store to memory; `found` is the target if it is evaluated already."""
+    def store(self, target: Tree, value: Entity, found: Entity | None = None) -> Entity:
+        """Assign to a variable, or record a store to memory; `found` is the target if it is evaluated already.
+
+        Returns what is stored: the value as the target's type has it.
+        """
         while target.type == "parenthesized_expression" and target.named_children:
             target = target.named_children[0]
         if target.type == "conditional_expression":
             self._store_either(target, value)
-            return
+            return value
         name = self.snippet.source(target)
         variable = self.state.local(name) if target.type == "identifier" else None
         if variable is not None and not isinstance(variable.value, Place):
@@ -218,9 +248,11 @@ class Reader(PlaceReader):
                 value = Unknown(f"what '{name}' points to is not known", self.snippet.span(target))
             self.state.seen.add(target.start_byte)
             self.state.assign(name, value)
-            return
+            return value
         entity = found if found is not None else self.entity(target)
         if isinstance(entity, Place):
+            if isinstance(entity.ctype, CInt) and not isinstance(value, Place | Address):
+                value = expr.cast(value, entity.ctype)
             self.state.seen.add(target.start_byte)
             span, text = self.snippet.span(target), self.file.written(target)
             self.state.access(entity, "store", span, text, member=self.members.get(target.id))
@@ -229,20 +261,15 @@ class Reader(PlaceReader):
         else:
             self.escapes(value, target, f"'{name[:40]}', which is not known, is made to point to it")
             cells.forget_exposed(self.state)
+        return value
 
     def _store_either(self, target: Tree, value: Entity) -> None:
         """`(condition ? one : other) = value`."""
         condition_node = field_of(target, "condition")
         condition, why = self.number(condition_node), self.snippet.source(condition_node)
         for side, holds in (("consequence", condition), ("alternative", expr.unary("!", condition))):
-            tree = field_of(target, side)
-            name = self.snippet.source(tree)
-            held = self.state.local(name)
-            with self.state.under(holds, why):
-                self.store(tree, value)
-            now = self.state.local(name)
-            if held is not None and now is not None and now.value is not held.value:
-                self.state.assign(name, choose(holds, now.value, held.value, self.snippet.span(target)))
+            with self._aside(holds, why):
+                self.store(field_of(target, side), value)
 
     def escapes(self, value: Entity, node: Tree, why: str) -> None:
         """A pointer to shared memory gets out of sight: accesses through it would be missed."""

@@ -21,7 +21,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Evaluator, Node, Op, Undefined
 from bankcheck.hardware import WARP_LANES, Rule
 from bankcheck.launch import Block
-from bankcheck.lint.lanes import Split, Splitter, coordinates, each_lane, warp_lanes
+from bankcheck.lint.lanes import Split, Splitter, coordinates, each_lane, warp_lanes, wrapped
 from bankcheck.lint.masks import ORDERED, Bound, Masks, bound_of
 from bankcheck.lint.memory import Site, conjunction
 from bankcheck.lint.verdict import rule_of
@@ -183,7 +183,7 @@ class _Enumeration:
                 for n, (on, there) in enumerate(zip(active, mask, strict=True))
             ]
             _refuse(at for at, takes in zip(lanes, taking, strict=True) if takes)
-            yield tuple(at if takes else None for at, takes in zip(lanes, taking, strict=True))
+            yield tuple(wrapped([at if takes else None for at, takes in zip(lanes, taking, strict=True)]))
 
     def _placed(self, request: Offsets, unit: int) -> Iterator[Offsets]:
         """The request wherever the shared rest of its addresses, a multiple of `unit`, may put it in the array."""

@@ -75,7 +75,7 @@ class Departure(NamedTuple):
 
     now: Node
     all: Node
-    returns: bool
+    kind: Flow
 
 
 @dataclass(slots=True)
@@ -296,14 +296,22 @@ class State:
     def leave(self, left: Leaving, ways: list[Exit]) -> None:
         """The lanes that are active now leave a loop, a switch or a block."""
         ways.append(Exit(self.active(left), Unknown("no value"), self.snapshot()))
-        if ways is left.breaks:
-            self.depart(left, returns=False)
+        if ways is left.breaks and left.repeats:
+            self.depart(left, Flow.BREAK)
 
-    def depart(self, left: Leaving, returns: bool) -> None:
-        """The lanes that are active now do not come back to a loop."""
+    def depart(self, left: Leaving, kind: Flow) -> None:
+        """The lanes that are active now do not come back to a loop, or do not come past a switch or a block."""
         active = self.active(left)
         now = active if isinstance(active, Unknown) else conjunction(self.guard[left.since :])
-        left.gone.append(Departure(now, active, returns))
+        left.gone.append(Departure(now, active, kind))
+
+    def gone(self, kind: Flow, held: int, doubts: int) -> None:
+        """Remember why the conditions from some number on hold: the other lanes have left."""
+        if kind is Flow.RETURN:
+            unsure = (doubt.condition for doubt in self.maybe[doubts:] if doubt.condition is not None)
+            self.frame.left += [*self.guard[held:], *unsure]
+        elif kind is Flow.GOTO:
+            self.frame.jumps.append((*self.guard[held:], *self.maybe[doubts:]))
 
     @property
     def dead(self) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from bankcheck import expr
 from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
 from bankcheck.lint import cells, loops
+from bankcheck.lint.choose import merge
 from bankcheck.lint.iterate import Loops
-from bankcheck.lint.leaving import join, merge
+from bankcheck.lint.leaving import join
 from bankcheck.lint.memory import Variable, conjunction
 from bankcheck.lint.state import Flow, Scopes
 from bankcheck.places import Address, Place
@@ -54,7 +55,6 @@ class Switches(Loops):
         declared: dict[str, Variable] = {}
         self._name(field_of(node, "body").named_children, declared)
         left = state.leaving(repeats=False, switch=True)
-        gone: list[tuple[Node, str]] = []
         for case, condition in zip(cases, holds, strict=True):
             entered = none if condition is None else condition
             frame.scopes = [*(dict(scope) for scope in before), dict(declared)]
@@ -75,7 +75,6 @@ class Switches(Loops):
             falls = (reached, frame.scopes) if flow is Flow.ON else None
             if flow not in (Flow.ON, Flow.BREAK):
                 self.leaves(reached, flow, why)
-                gone.append((reached, why))
         frame.loops.pop()
         if not any(condition is None for condition in holds):
             after = before
@@ -90,8 +89,7 @@ class Switches(Loops):
         if sum(1 for _ in _named(field_of(node, "body"), "case_statement")) > len(cases):
             for changed in self._changed(node):
                 self._lose(changed, INTO)
-        for reached, why in gone:
-            state.restrict(expr.unary("!", reached), f"not ({why})")
+        self.gone_from(left)
         return Flow.ON
 
     def _name(self, statements: list[Tree], declared: dict[str, Variable]) -> None:
@@ -128,6 +126,9 @@ class Switches(Loops):
     # Labels
 
     def _goto_statement(self, node: Tree) -> Flow:
+        for left in self.state.frame.loops:
+            if not left.repeats:
+                self.state.depart(left, Flow.GOTO)
         return Flow.GOTO
 
     def _labeled_statement(self, node: Tree) -> Flow:

@@ -18,6 +18,8 @@ FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
 """Iterations that are followed of a loop whose bound is not known but whose values are."""
 
 
+MOST_PARTINGS = 64
+"""Iterations that are followed of a loop that lanes leave one after the other."""
 MAX_TRIAL_STEPS = 10_000
 """Steps in all loops of a kernel that are run only for what their variables hold afterwards."""
 
@@ -29,6 +31,8 @@ class Met(NamedTuple):
     barriers: int
     wraps: int
     results: int
+    gone: tuple[int, ...]
+    """Lanes that left, for every loop around."""
     straight: int
 
 
@@ -61,7 +65,7 @@ class Unrolling(Changes):
         for iteration in range(limit):
             if condition is not None and not (do and iteration == 0):
                 tested = self.condition(condition)
-                again = self._decided(tested)
+                again = self._decided(tested, state.guard[len(guard) :])
                 if again is None and self._may_go_on(tested, iteration, assigned, seen):
                     again = tested
                 if again is None:
@@ -77,6 +81,8 @@ class Unrolling(Changes):
                 if not isinstance(again, bool):
                     state.guard = (*state.guard, again)
                     parted = parted or marks(again)[0]
+                    if parted and iteration >= MOST_PARTINGS:
+                        break
             for name in shown:
                 variable = state.lookup(name)
                 if variable is not None and isinstance(variable.value, Const):
@@ -92,7 +98,7 @@ class Unrolling(Changes):
                 break
             if condition is None and any(self._is_the_launchs(way.all) for way in left.gone):
                 break
-            returns += [way.all for way in told if way.returns]
+            returns += [way.all for way in told if way.kind is Flow.RETURN]
             if state.objects > objects and flow is not Flow.RETURN:
                 cells.drop(state, objects)
             if flow in (Flow.BREAK, Flow.RETURN):
@@ -122,13 +128,16 @@ class Unrolling(Changes):
     def _met(self) -> Met:
         """What has been met so far."""
         state, frame = self.state, self.state.frame
-        return Met(len(state.sites), len(state.barriers), len(state.wraps), len(frame.results), state.straight)
+        gone = tuple(len(loop.gone) for loop in frame.loops)
+        return Met(len(state.sites), len(state.barriers), len(state.wraps), len(frame.results), gone, state.straight)
 
     def _back_to(self, met: Met) -> None:
         """Forget what has been met since."""
         state = self.state
         del state.sites[met.sites :], state.barriers[met.barriers :], state.wraps[met.wraps :]
         del state.frame.results[met.results :]
+        for loop, count in zip(state.frame.loops, met.gone, strict=True):
+            del loop.gone[count:]
         state.straight = met.straight
 
     def _way_back(self, met: Met) -> Callable[[], None]:
@@ -137,6 +146,7 @@ class Unrolling(Changes):
         inside = state.sites[met.sites :], state.barriers[met.barriers :], state.wraps[met.wraps :]
         results, scopes, straight = frame.results[met.results :], state.snapshot(), state.straight
         held = state.guard, state.maybe, dict(state.binds)
+        gone = [loop.gone[count:] for loop, count in zip(frame.loops, met.gone, strict=True)]
         counts = len(frame.left), len(frame.loops), len(self.dead)
 
         def come_back() -> None:
@@ -144,6 +154,8 @@ class Unrolling(Changes):
             frame.results[met.results :], frame.scopes, state.straight = results, scopes, straight
             state.guard, state.maybe, state.binds = held
             del frame.left[counts[0] :], frame.loops[counts[1] :], self.dead[counts[2] :]
+            for loop, count, ways in zip(frame.loops, met.gone, gone, strict=True):
+                loop.gone[count:] = ways
 
         return come_back
 
@@ -227,14 +239,15 @@ class Unrolling(Changes):
         """Whether only the launch knows how often an endless loop runs: all threads leave it together, at some time."""
         return not isinstance(condition, Const) and LANES.isdisjoint(expr.symbols_of(condition))
 
-    def _decided(self, condition: Node) -> bool | Node | None:
-        """Whether the loop goes on: known, or lane by lane; None if it is not known."""
+    def _decided(self, condition: Node, held: tuple[Node, ...] = ()) -> bool | Node | None:
+        """Whether the loop goes on in lanes for which something held: known, or lane by lane; None if not known."""
         if isinstance(condition, Const):
             return condition.value != 0
-        if loops._open(condition):
+        if loops.is_open(condition):
             return None
+        there = conjunction((*(term for term in held if not loops.is_open(term)), condition))
         for warp in range(self.state.block.warps):
-            value = Evaluator(dict(self.state.block.lanes(warp)))(condition)
+            value = Evaluator(dict(self.state.block.lanes(warp)))(there)
             lanes = value if isinstance(value, list) else [value] * 32
             if any(v for v, present in zip(lanes, self.state.block.active(warp), strict=True) if present):
                 return condition

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests import oracle
@@ -127,3 +129,65 @@ def test_what_follows_a_loop_over_a_range_is_not_lost(body: str) -> None:
         f"__shared__ float s[4096]; int t = threadIdx.x; for (int k : {{32, 16, 8}}) {{ {body} }} s[t * 4] = 1;"
     )
     assert [row.wavefronts for row in found] == [4]
+
+
+VALUES = "__shared__ float s[8192]; int t = threadIdx.x, v = 0, w = 0; bool f; unsigned char c = 200; "
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ("while (v++ < 5) {} w = v;", lambda t: 6),
+        ("v = 20; while (++v < 8) {} w = v;", lambda t: 21),
+        ("for (v = 4; v--;) {} w = v + 1;", lambda t: 0),
+        ("for (v = 0, w = 3; v < w; v++, w--) {} w = v;", lambda t: 2),
+        ("t > 3 ? w = 1 : w = 2;", lambda t: 1 if t > 3 else 2),
+        ("w = (t > 3 ? v = 1 : 2) + v;", lambda t: 2),
+        ("t == 2 && (w = 7);", lambda t: 7 * (t == 2)),
+        ("t == 2 || w++;", lambda t: int(t != 2)),
+        ("(t > 3 ? v : w) = 5;", lambda t: 5 * (t <= 3)),
+        ("w = f = t * 16;", lambda t: int(t > 0)),
+        ("w = c += 100;", lambda t: 44),
+        ("w = ++c; w += c *= 2;", lambda t: 201 + 146),
+        ("for (int i = 3; i-- > 0;) (w) += t;", lambda t: 3 * t),
+        ("unsigned r (t); w = r;", lambda t: t),
+    ],
+)
+def test_what_a_variable_holds_afterwards(body: str, value: Callable[[int], int]) -> None:
+    """Lanes whose value is another one than told would conflict."""
+    addresses = [4 * 32 * value(lane) for lane in range(32)]
+    for body_and_use, expected in (
+        (f"{body} s[w * 32] = 1;", oracle.store(addresses, 4)),
+        (f"{body} s[w == {value(9)} && t == 9 ? 5 : t * 32] = 1;", 31),
+    ):
+        assert counts(VALUES + body_and_use)[-1][1] == expected
+
+
+def test_what_another_loop_carries_may_differ_between_lanes() -> None:
+    loops = "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++)"
+    assert counts(f"{VALUES} v = t * 7 / 16; {loops} {{ s[v * 2] = 1; v ^= 1; }}")[-1][1] in (UNKNOWN, 2)
+
+
+@pytest.mark.parametrize("declared", ["float (&row)[33]", "auto& row", "float* row"])
+@pytest.mark.parametrize("use", ["row[t] = 1;", "float a = row[t];", "*(row + t) += 1;"])
+def test_a_reference_to_a_row(declared: str, use: str) -> None:
+    body = f"__shared__ float s[64][33]; int t = threadIdx.x; {declared} = s[t / 2]; {use}"
+    addresses: list[int | None] = [4 * (lane // 2 * 33 + lane) for lane in range(32)]
+    assert {wavefronts for _, wavefronts in counts(body)} == {oracle.store(addresses, 4)}
+
+
+def test_what_could_not_be_parsed_is_no_part_of_a_count() -> None:
+    for index in ("t * (v = 4, v + 1)", "(v = 4, v + 1)"):
+        assert counts(f"{VALUES} s[{index}] = 1;")[-1][1] in (UNKNOWN, oracle.store([20 * t for t in range(32)], 4))
+
+
+def test_iterations_that_differ_only_in_their_ideal_are_told_apart() -> None:
+    found = rows(
+        "__shared__ float2 s[64]; int i = threadIdx.x % 12; do s[i] = make_float2(0, 0); while (++i < 6);", "60"
+    )
+    assert {(row.wavefronts, row.ideal) for row in found} == {(2, 2), (2, 1)}
+
+
+def test_unsigned_terms_that_wrap_are_one_address() -> None:
+    body = "__shared__ float s[2048]; int v = threadIdx.x - threadIdx.z * 3; s[1024 + threadIdx.y * (v >> 1) + v] = 1;"
+    assert {wavefronts for _, wavefronts in counts(body, "5,3,4")} == {1}

@@ -93,6 +93,53 @@ def test_a_loop_that_is_left_is_passed(loop: str) -> None:
     assert [wavefronts for _, wavefronts in counts(START + loop + " s[t * 32] = 0;")] == [32]
 
 
+COUNTED = "s[t * 32] = 0;"  # in one bank: as many wavefronts as lanes
+
+
+@pytest.mark.parametrize(
+    ("body", "lanes"),
+    [
+        (f"if (t & 1) {{ if (t & 2) return; }} {COUNTED}", 24),
+        (f"if (t & 1) o[t] = 1; else {{ if (t & 2) return; }} {COUNTED}", 24),
+        (f"if (t & 1) {{ if (t & 2) {{ if (t & 4) return; }} }} {COUNTED}", 28),
+        (f"if (t & 1) {{ if (t & 2) return; if (t & 4) return; }} else if (t & 8) return; {COUNTED}", 12),
+        (
+            f"for (i = 0; i < 4; i++) {{ if (t & 1) {{ if (t & 2) continue; else if (t & 4) continue; }} {COUNTED} }}",
+            20,
+        ),
+        (f"for (i = 0; i < 1; i++) {{ if (t & 1) {{ if (t & 2) break; }} {COUNTED} }}", 24),
+        (f"for (i = 0; i < 4; i++) {{ switch (t & 1) {{ case 1: if (t & 2) continue; }} {COUNTED} }}", 24),
+        (f"switch (t & 1) {{ case 1: if (t & 2) return; }} {COUNTED}", 24),
+        (f"switch (t & 1) {{ case 1: if (t & 2) break; o[t] = 1; }} {COUNTED}", 32),
+        (f"switch (t & 1) {{ case 1: for (i = 0; i < 4; i++) {{ if (t == i) return; }} }} {COUNTED}", 30),
+        (f"do {{ if (t & 1) {{ if (t & 2) break; }} {COUNTED} }} while (0);", 24),
+        (f"do {{ if (t & 1) return; for (i = 0; i < 4; i++) if (t == i) return; }} while (0); {COUNTED}", 14),
+        (f"if (t & 1) {{ if (t & 2) goto end; }} {COUNTED} end: ;", 24),
+        (f"auto f = [&] {{ if (t & 1) {{ if (t & 2) return; }} {COUNTED} }}; f();", 24),
+    ],
+)
+def test_lanes_that_leave_inside_a_condition_do_not_come_past_it(body: str, lanes: int) -> None:
+    assert [(row.wavefronts, row.basis) for row in rows(START + body)] == [(lanes, "computed")]
+
+
+@pytest.mark.parametrize(
+    ("loop", "lanes"),
+    [
+        ("i = t; do { USE i++; } while (i < 6);", {32, 5, 4, 3, 2, 1}),
+        ("i = t; do { USE } while (++i < 4);", {32, 3, 2, 1}),
+        ("for (i = 0; i < 3 && t != i; i++) USE", {31, 30, 29}),
+        ("for (i = t; i != 32; i++) if (i >= 29) USE", {3, 2, 1}),
+        ("for (i = 0; i < t % 4; i++) USE", {24, 16, 8}),
+        ("for (i = 0; i < 1000 * (t / 8); i++) USE", {24, 16, 8}),
+        ("int j = 6; for (i = t; i < j; i++, j -= 2) USE", {6, 3}),
+        ("unsigned u = t; do { USE u -= 8; } while (u < 32);", {32, 24, 16, 8}),
+    ],
+)
+def test_lanes_leave_a_loop_by_its_condition_one_after_the_other(loop: str, lanes: set[int]) -> None:
+    found = rows(START + loop.replace("USE", COUNTED))
+    assert {(row.wavefronts, row.basis) for row in found} == {(count, "computed") for count in lanes}
+
+
 def test_with_a_bound_that_only_the_launch_knows_it_is_an_assumption() -> None:
     (row,) = rows(START + "for (i = 0; i < n; i++) { s[t * 2] = 0; if (t < 16) break; }")
     assert (row.wavefronts, row.basis) == (2, "assumed")
