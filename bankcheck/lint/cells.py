@@ -8,6 +8,7 @@ cells it may touch.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from bankcheck import expr
 from bankcheck.ctype import PointerType, Record, Type, size_of
@@ -120,9 +121,14 @@ def give_away(state: State, entity: Entity) -> list[Address]:
     return [value for value in held if isinstance(value, Address) and is_shared(value.place)]
 
 
-def drop(state: State, objects: int) -> None:
-    """Forget the objects that were made after there had been so many: the block they live in has ended."""
-    values = (v.value for frame in state.frames for scope in frame.scopes for v in scope.values())
+def drop(state: State, objects: int, result: Entity | None = None) -> None:
+    """Forget the objects that were made after there had been so many: the block or call they live in has ended.
+
+    What a variable or the call's `result` refers to stays.
+    """
+    if state.objects == objects:
+        return
+    values = chain([result], (v.value for frame in state.frames for scope in frame.scopes for v in scope.values()))
     places = (value.place if isinstance(value, Address) else value for value in values)
     kept = {place.array.identity for place in places if isinstance(place, Place) and isinstance(place.array, Buffer)}
     scope = state.frame.scopes[0]

@@ -73,7 +73,7 @@ class Inliner:
             scope = {**owner.values, **scope}
         frame = Frame([scope], {**state.frames[0].types, **types}, by_reference=function.by_reference, this=this,
                       owner=owner.ctype if owner is not None else None)  # fmt: skip
-        outer_guard, outer_maybe, calls = state.guard, state.maybe, state.calls
+        outer_guard, outer_maybe, calls, objects = state.guard, state.maybe, state.calls, state.objects
         state.calls = (*calls, span)
         state.frames.append(frame)
         self.active.append(function)
@@ -99,6 +99,7 @@ class Inliner:
         for name, _, back in entities:
             if back is not None and name in left:
                 state.assign(reader.file.source(back), left[name].value)
+        cells.drop(state, objects, result)
         return result
 
     def defined(

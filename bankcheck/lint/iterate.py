@@ -189,8 +189,7 @@ class Loops(Unrolling):
             state.restrict(tested, self.reader.file.source(condition))
         objects = state.objects
         flow = self._iteration(node, left)
-        if state.objects > objects:
-            cells.drop(state, objects)
+        cells.drop(state, objects)
         if condition is not None and do:
             tested = self.condition(condition)
         if update is not None:

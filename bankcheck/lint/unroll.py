@@ -99,7 +99,7 @@ class Unrolling(Changes):
             if condition is None and any(self._is_the_launchs(way.all) for way in left.gone):
                 break
             returns += [way.all for way in told if way.kind is Flow.RETURN]
-            if state.objects > objects and flow is not Flow.RETURN:
+            if flow is not Flow.RETURN:
                 cells.drop(state, objects)
             if flow in (Flow.BREAK, Flow.RETURN):
                 finished = True
