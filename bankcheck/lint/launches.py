@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -21,6 +22,8 @@ from bankcheck.syntax import Tree
 
 MAX_LAUNCHES = 24
 """Different launches and instances of one kernel that are judged; more are left out, with a note."""
+MAX_ABOVE = 40
+"""Lines of comments above a kernel among which a directive for it is looked for."""
 
 
 Instance = tuple[dict[str, int], dict[str, Type]]
@@ -167,9 +170,9 @@ def _from_directives(
     last = source.position(source.span(kernel.node)[1])[0]
     values: dict[str, int] = {}
     blocks: list[Block] = []
-    for directive in directives:
-        inside = first <= directive.line <= last
-        if not inside and not (directive.line < first and _only_comments(program, directive.line, first)):
+    start, end = (bisect_left(directives, line, key=lambda d: d.line) for line in (first - MAX_ABOVE, last + 1))
+    for directive in directives[start:end]:
+        if directive.line < first and not _only_comments(program, directive.line, first):
             continue
         for name, text in directive.settings:
             numbers = [int(part, 0) for part in text.split(",") if part.lstrip("-").isdecimal()]
@@ -189,8 +192,6 @@ def _from_directives(
 
 def _only_comments(program: Program, above: int, below: int) -> bool:
     source = program.source
-    if below - above > 40:
-        return False
     lines = (source.line_text(line).strip() for line in range(above + 1, below))
     return all(not text or text.startswith(("//", "/*", "*", "#")) for text in lines)
 

@@ -55,6 +55,7 @@ class Source:
         if plain != self.expanded:
             self.expanded, self.root = plain, parse_source(plain)
         self._declared: dict[int, Span] = {}
+        self._taken: set[Span] = set()
 
     @property
     def comments(self) -> list[Comment]:
@@ -95,9 +96,10 @@ class Source:
         """Where something is declared: a span that no other declaration has, be it out of the same macro or header."""
         if node.start_byte not in self._declared:
             start, end = self.span(node)
-            while (start, end) in self._declared.values():
+            while (start, end) in self._taken:
                 end += 1
             self._declared[node.start_byte] = start, end
+            self._taken.add((start, end))
         return self._declared[node.start_byte]
 
     def includes(self, span: Span) -> bool:
