@@ -74,12 +74,15 @@ class Namespaces:
         """Take in a `using`, another name for a namespace, or a type."""
         if node.type == "using_declaration":
             self.usings += self._using(node, space, in_block=False)
-        elif node.type == "namespace_alias_definition":
+            return
+        if node.type == "namespace_alias_definition":
             name, _, target = self.text(node).partition("=")
             self.aliases.setdefault(_WORD.findall(name)[-1], set()).add(tuple(_WORD.findall(target)))
-        elif "enum" in self.text(node):
+            return
+        words = set(_WORD.findall(self.text(node)))
+        if "enum" in words:
             self.with_enums.add(space)
-        elif node.type in ("struct_specifier", "class_specifier"):
+        if not words.isdisjoint(("struct", "class", "union")):
             self.with_types.add(space)
 
     def has(self, name: str) -> bool:
@@ -118,7 +121,9 @@ class Namespaces:
             ):
                 continue
             target = self._resolved(using.target, using.space)
-            if target is None or any(other.space == target for other in self.usings):
+            if target is None and not using.name:
+                continue  # a library's
+            if target is None or any(other.space == target and self._is_own(other) for other in self.usings):
                 return []
             if using.name and using.in_block:
                 return [one for one in found if one.space == target]
@@ -131,6 +136,10 @@ class Namespaces:
             if chosen := [one for one in found if one.space in here]:
                 return chosen
         return []
+
+    def _is_own(self, using: Using) -> bool:
+        """Whether it is about a namespace of the file."""
+        return bool(using.name) or self._resolved(using.target, using.space) is not None
 
     def _scope(self, called: Tree) -> tuple[Space, bool]:
         """(the namespaces that a name is qualified with, whether it begins with `::`)."""
@@ -163,13 +172,12 @@ class Namespaces:
                     yield from self._using(child, space, in_block=True) if child.type == "using_declaration" else ()
             node = node.parent
 
-    def _using(self, node: Tree, space: Space, *, in_block: bool) -> list[Using]:
-        _, *parts = _WORD.findall(self.text(node))
-        whole = parts[:1] == ["namespace"]
-        target = tuple(parts[1:] if whole else parts[:-1])
-        if "," in self.text(node):
-            whole, target = True, ("several",)  # not looked into: no namespace has this name
-        return [Using(self._without_alias(target), "" if whole else parts[-1], space, node, in_block)] if parts else []
+    def _using(self, node: Tree, space: Space, *, in_block: bool) -> Iterator[Using]:
+        for part in self.text(node).removeprefix("using").split(","):
+            *target, name = [word for word in _WORD.findall(part) if word != "typename"] or [""]
+            if target[:1] == ["namespace"]:
+                target, name = [*target[1:], name], ""
+            yield Using(self._without_alias(tuple(target)), name, space, node, in_block)
 
     def _resolved(self, target: Space, space: Space) -> Space | None:
         """The whole path of a namespace that is named somewhere, None if the file has none."""
