@@ -52,6 +52,8 @@ class Namespaces:
 
     text: Callable[[Tree], str]
     known: set[Space] = field(default_factory=set)
+    inline: set[str] = field(default_factory=set)
+    """The names of inline namespaces."""
     aliases: dict[str, set[Space]] = field(default_factory=dict)
     usings: list[Using] = field(default_factory=list)
     with_types: set[Space] = field(default_factory=lambda: {()})
@@ -67,8 +69,10 @@ class Namespaces:
 
     def _opened(self, node: Tree) -> Space:
         name = node.child_by_field_name("name")
-        inline = any(child.type == "inline" for child in node.children)
-        return tuple(_WORD.findall(self.text(name))) if name is not None and not inline else ()
+        names = tuple(_WORD.findall(self.text(name))) if name is not None else ()
+        if any(child.type == "inline" for child in node.children):
+            self.inline.update(names)
+        return tuple(part for part in names if part not in self.inline)
 
     def note(self, node: Tree, space: Space) -> None:
         """Take in a `using`, another name for a namespace, or a type."""
@@ -87,7 +91,7 @@ class Namespaces:
 
     def has(self, name: str) -> bool:
         """Whether the file has a namespace of that name."""
-        return name in self.aliases or any(space[-1] == name for space in self.known)
+        return name in self.aliases or name in self.inline or any(space[-1] == name for space in self.known)
 
     def meant(self, found: list[Found], name: str, called: Tree, *, plain_arguments: bool) -> list[Found]:
         """Those of some functions of one name that a call may mean.
@@ -149,7 +153,8 @@ class Namespaces:
             outer = node.child_by_field_name("scope")
             scope += [self.text(outer).strip()] if outer is not None else []
             node = node.child_by_field_name("name")
-        return self._without_alias(tuple(scope)), self.text(called).startswith("::")
+        parts = self._without_alias(tuple(scope))
+        return tuple(part for part in parts if part not in self.inline), self.text(called).startswith("::")
 
     def _around(self, node: Tree) -> Space:
         """The namespaces around a call: those that it stands in, and those that its function is qualified with."""

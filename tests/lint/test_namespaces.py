@@ -87,6 +87,8 @@ A2, B4, TOP1 = f"namespace a {{ {F2} }} ", f"namespace b {{ {F4} }} ", F1
         (A2 + TOP1 + "namespace b { KERNEL s[f(t)] = 0; } }", [1]),
         (A2 + TOP1 + "namespace a { namespace { KERNEL s[f(t)] = 0; } } }", [2]),
         ("namespace a { inline namespace v1 { " + F2 + "} } " + B4 + "namespace a { KERNEL s[f(t)] = 0; } }", [2]),
+        ("namespace a { inline namespace v1 { " + F2 + "} } " + B4 + "KERNEL s[a::f(t)] = 0; s[a::v1::f(t)] = 0; }",
+         [2, 2]),
         ("namespace a { namespace b { " + F2 + "} " + "KERNEL s[b::f(t)] = 0; } } " + B4, [2]),
         (f"namespace a {{ namespace b {{ {F2} }} }} {B4} namespace a {{ KERNEL s[b::f(t)] = 0; s[0 + ::b::f(t)] = 0; }}"
          "}", [2, 4]),
