@@ -15,6 +15,9 @@ DATA = "these data differ between the threads"
 SAMPLES = (0, 1, 3)
 """What symbols stand for where it is asked whether threads load from different addresses: it must be so for each."""
 
+Threads = list[bool | None]
+"""For each thread of a block whether it comes to a barrier; None if it has left the kernel before."""
+
 
 def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
     """BC401: a barrier of the block under a condition that differs between its threads."""
@@ -27,7 +30,7 @@ def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
             if barrier.span in reported or not (threads or found):
                 continue
             reported.add(barrier.span)
-            others = [not inside for inside in threads or ()]
+            others = [inside if inside is None else not inside for inside in threads or ()]
             elsewhere = next((other for other, they in reached if they == others), None)
             message = _of_threads(facts, threads, elsewhere) if threads else _of_data(found)
             place, data = facts.place(barrier.span), () if threads else (DATA,)
@@ -40,8 +43,11 @@ def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _of_threads(facts: Facts, threads: list[bool], elsewhere: Barrier | None) -> str:
-    message = f"this barrier is reached by some threads of the block only ({sum(threads)} of {len(threads)})"
+def _of_threads(facts: Facts, threads: Threads, elsewhere: Barrier | None) -> str:
+    gone = threads.count(None)
+    rest = f" that are left of {len(threads)}" if gone else ""
+    message = f"this barrier is reached by some threads of the block only ({threads.count(True)} of "
+    message += f"{len(threads) - gone}{rest})"
     if elsewhere is None:
         return f"{message}: the others never arrive"
     line = facts.place(elsewhere.span).line
@@ -79,28 +85,25 @@ def _differs(offset: Node, block: Block) -> bool:
     return True
 
 
-def _reached(barrier: Barrier, block: Block) -> list[bool] | None:
+def _reached(barrier: Barrier, block: Block) -> Threads | None:
     """Which threads of the block reach a barrier, None if it is all or none of them or is not known."""
     terms = tuple(term for term in barrier.guard if not LANES.isdisjoint(expr.symbols_of(term)))
-    if not terms or barrier.maybe:
+    if not terms or barrier.maybe or barrier.may_be_gone:
         return None
     names = set(expr.symbols_of(*terms)) - LANES - {"warp"}
     if names - barrier.ranges.keys():
         return None  # a launch may well choose values for which all threads agree
-    values = {name: barrier.ranges[name].low for name in names}
-    threads: list[bool] = []
-    for warp in range(block.warps):
-        active = _active(terms, block, warp, values)
-        if active is None:
-            return None
-        threads += active
-    del threads[block.threads :]
-    return threads if any(threads) and not all(threads) else None
-
-
-def _active(terms: tuple[Node, ...], block: Block, warp: int, values: Mapping[str, int]) -> list[bool] | None:
-    result = Evaluator({**block.lanes(warp), **values})(conjunction(terms))
-    lanes = result if isinstance(result, list) else [result] * 32
-    if not all(isinstance(value, int) for value in lanes):
+    decided = tuple(term for term in barrier.present if expr.symbols_of(term).keys() <= LANES)
+    arrive = _holds(terms, block, {name: barrier.ranges[name].low for name in names})
+    present = _holds(decided, block, {})
+    if arrive is None or present is None:
         return None
-    return [bool(value) and present for value, present in zip(lanes, block.active(warp), strict=True)]
+    threads = [inside if there else None for inside, there in zip(arrive, present, strict=True)]
+    return threads if True in threads and False in threads else None
+
+
+def _holds(terms: tuple[Node, ...], block: Block, values: Mapping[str, int]) -> list[bool] | None:
+    """For each thread whether conditions hold, None if that is not known."""
+    result = Evaluator({**block.all_lanes(), **values})(conjunction(terms))
+    found = result[: block.threads] if isinstance(result, list) else [result] * block.threads
+    return [bool(value) for value in found] if all(isinstance(value, int) for value in found) else None

@@ -140,6 +140,10 @@ class Barrier:
     calls: tuple[Span, ...]
     ranges: Mapping[str, Range] = field(default_factory=dict)
     whole_block: bool = True
+    present: tuple[Node, ...] = ()
+    """Conditions that hold because the other threads have left the kernel: these are not waited for."""
+    may_be_gone: bool = False
+    """Whether threads have left it under conditions that are not known."""
 
 
 class Wrap(NamedTuple):

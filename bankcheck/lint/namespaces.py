@@ -52,6 +52,8 @@ class Namespaces:
 
     text: Callable[[Tree], str]
     known: set[Space] = field(default_factory=set)
+    inline: set[str] = field(default_factory=set)
+    """The names of inline namespaces."""
     aliases: dict[str, set[Space]] = field(default_factory=dict)
     usings: list[Using] = field(default_factory=list)
     with_types: set[Space] = field(default_factory=lambda: {()})
@@ -67,24 +69,29 @@ class Namespaces:
 
     def _opened(self, node: Tree) -> Space:
         name = node.child_by_field_name("name")
-        inline = any(child.type == "inline" for child in node.children)
-        return tuple(_WORD.findall(self.text(name))) if name is not None and not inline else ()
+        names = tuple(_WORD.findall(self.text(name))) if name is not None else ()
+        if any(child.type == "inline" for child in node.children):
+            self.inline.update(names)
+        return tuple(part for part in names if part not in self.inline)
 
     def note(self, node: Tree, space: Space) -> None:
         """Take in a `using`, another name for a namespace, or a type."""
         if node.type == "using_declaration":
             self.usings += self._using(node, space, in_block=False)
-        elif node.type == "namespace_alias_definition":
+            return
+        if node.type == "namespace_alias_definition":
             name, _, target = self.text(node).partition("=")
             self.aliases.setdefault(_WORD.findall(name)[-1], set()).add(tuple(_WORD.findall(target)))
-        elif "enum" in self.text(node):
+            return
+        words = set(_WORD.findall(self.text(node)))
+        if "enum" in words:
             self.with_enums.add(space)
-        elif node.type in ("struct_specifier", "class_specifier"):
+        if not words.isdisjoint(("struct", "class", "union")):
             self.with_types.add(space)
 
     def has(self, name: str) -> bool:
         """Whether the file has a namespace of that name."""
-        return name in self.aliases or any(space[-1] == name for space in self.known)
+        return name in self.aliases or name in self.inline or any(space[-1] == name for space in self.known)
 
     def meant(self, found: list[Found], name: str, called: Tree, *, plain_arguments: bool) -> list[Found]:
         """Those of some functions of one name that a call may mean.
@@ -118,7 +125,9 @@ class Namespaces:
             ):
                 continue
             target = self._resolved(using.target, using.space)
-            if target is None or any(other.space == target for other in self.usings):
+            if target is None and not using.name:
+                continue  # a library's
+            if target is None or any(other.space == target and self._is_own(other) for other in self.usings):
                 return []
             if using.name and using.in_block:
                 return [one for one in found if one.space == target]
@@ -132,6 +141,10 @@ class Namespaces:
                 return chosen
         return []
 
+    def _is_own(self, using: Using) -> bool:
+        """Whether it is about a namespace of the file."""
+        return bool(using.name) or self._resolved(using.target, using.space) is not None
+
     def _scope(self, called: Tree) -> tuple[Space, bool]:
         """(the namespaces that a name is qualified with, whether it begins with `::`)."""
         scope: list[str] = []
@@ -140,7 +153,8 @@ class Namespaces:
             outer = node.child_by_field_name("scope")
             scope += [self.text(outer).strip()] if outer is not None else []
             node = node.child_by_field_name("name")
-        return self._without_alias(tuple(scope)), self.text(called).startswith("::")
+        parts = self._without_alias(tuple(scope))
+        return tuple(part for part in parts if part not in self.inline), self.text(called).startswith("::")
 
     def _around(self, node: Tree) -> Space:
         """The namespaces around a call: those that it stands in, and those that its function is qualified with."""
@@ -163,13 +177,12 @@ class Namespaces:
                     yield from self._using(child, space, in_block=True) if child.type == "using_declaration" else ()
             node = node.parent
 
-    def _using(self, node: Tree, space: Space, *, in_block: bool) -> list[Using]:
-        _, *parts = _WORD.findall(self.text(node))
-        whole = parts[:1] == ["namespace"]
-        target = tuple(parts[1:] if whole else parts[:-1])
-        if "," in self.text(node):
-            whole, target = True, ("several",)  # not looked into: no namespace has this name
-        return [Using(self._without_alias(target), "" if whole else parts[-1], space, node, in_block)] if parts else []
+    def _using(self, node: Tree, space: Space, *, in_block: bool) -> Iterator[Using]:
+        for part in self.text(node).removeprefix("using").split(","):
+            *target, name = [word for word in _WORD.findall(part) if word != "typename"] or [""]
+            if target[:1] == ["namespace"]:
+                target, name = [*target[1:], name], ""
+            yield Using(self._without_alias(tuple(target)), name, space, node, in_block)
 
     def _resolved(self, target: Space, space: Space) -> Space | None:
         """The whole path of a namespace that is named somewhere, None if the file has none."""

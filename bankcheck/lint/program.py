@@ -154,7 +154,7 @@ def read_program(source: Source) -> Program:
             program.items.append(node)
         if kind in ("struct_specifier", "class_specifier"):
             _add_class(class_of(node, outer, source), program)
-        if kind in _ITEMS or kind in ("using_declaration", "namespace_alias_definition"):
+        if kind in _ITEMS or kind in ("using_declaration", "namespace_alias_definition", "union_specifier"):
             program.namespaces.note(node, space)
     for function in members:
         _add_member(function, program)

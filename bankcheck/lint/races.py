@@ -25,8 +25,8 @@ from bankcheck.lint.memory import LANES, Barrier, Site, conjunction
 from bankcheck.lint.skipped_barriers import is_fence, values_that_miss
 from bankcheck.lint.verdict import Verdict
 
-MAX_PAIRS = 300
-"""Pairs of kinds that are compared thread by thread in one kernel, and pairs of accesses that are reported."""
+MAX_COMPARED, MAX_RACES = 1_000, 300
+"""Pairs of kinds that are compared thread by thread in one kernel, and races that are reported."""
 _READS = ("load", "ldmatrix")
 _WRITES = ("store", "cp.async", "stmatrix")
 
@@ -36,8 +36,11 @@ def check_missing_barriers(facts: Facts) -> Iterator[Finding]:
     number = Numbering()
     touched_in = {block: _Touched(block, number) for block in {e.launch.block for e in facts.executions}}
     for execution in facts.executions:
-        found = islice(_races(execution, touched_in[execution.launch.block], number), MAX_PAIRS)
-        yield from (_race(facts, execution, race) for race in found)
+        pairs = _all_pairs(execution, number)
+        found = _races(islice(pairs, MAX_COMPARED), touched_in[execution.launch.block], number)
+        yield from (_race(facts, execution, race) for race in islice(found, MAX_RACES))
+        if next(found, None) is not None or next(pairs, None) is not None:
+            yield _more(facts, execution)
 
 
 class _Race(NamedTuple):
@@ -53,14 +56,10 @@ class _Race(NamedTuple):
     values: Mapping[str, int]
 
 
-def _races(execution: Execution, touched: _Touched, number: Numbering) -> Iterator[_Race]:
+def _races(pairs: Iterator[_Pair], touched: _Touched, number: Numbering) -> Iterator[_Race]:
     """The races of a kernel, each pair of places once."""
-    accesses = sorted(
-        (v for v in execution.verdicts if not v.reason and not v.site.maybe), key=lambda verdict: verdict.site.order
-    )
     reported: set[tuple[Span, Span]] = set()
-    pairs = chain(_pairs(execution, accesses, number), _pairs_around(execution, accesses, number))
-    for pair in islice(pairs, MAX_PAIRS):
+    for pair in pairs:
         values = values_that_miss(number, pair.missed, pair.first.site, pair.second.site) if pair.missed else {}
         threads = _meet(pair, values, touched, number) if values is not None else None
         if values is None or threads is None:
@@ -135,6 +134,13 @@ class _Side:
             for other, kinds in self._kinds[position].items():
                 if other != offset:
                     yield from kinds
+
+
+def _all_pairs(execution: Execution, number: Numbering) -> Iterator[_Pair]:
+    """All pairs of kinds that no barrier keeps apart."""
+    known = (verdict for verdict in execution.verdicts if not verdict.reason and not verdict.site.maybe)
+    accesses = sorted(known, key=lambda verdict: verdict.site.order)
+    return chain(_pairs(execution, accesses, number), _pairs_around(execution, accesses, number))
 
 
 def _pairs(execution: Execution, accesses: list[Verdict], number: Numbering) -> Iterator[_Pair]:
@@ -339,3 +345,12 @@ def _race(facts: Facts, execution: Execution, race: _Race) -> Finding:
         labels += [Label(facts.place(missed.span), "not reached then") for missed in race.missed]
     result = finding(facts, "BC402", message, execution, race.second, None)
     return result._replace(severity="error", related=(*labels, *result.related))
+
+
+def _more(facts: Facts, execution: Execution) -> Finding:
+    """Where a kernel has more than is compared."""
+    place = facts.place(facts.source.span(execution.kernel.node))
+    place = place._replace(end_line=place.line, end_column=place.column + 1)
+    text = f"'{execution.kernel.name}' has too many accesses between barriers for all of them to be compared: there "
+    text += "may be more"
+    return Finding("BC402", "note", text, place, execution.kernel.name, source_line=facts.source.line_text(place.line))

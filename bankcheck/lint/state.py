@@ -369,9 +369,15 @@ class State:
         self.straight += 1
         if not self.dead:
             gone = self.frames[0].left  # who has left the kernel is not waited for
-            guard = tuple(term for term in self.guard if not any(term is other for other in gone))
+            present = tuple(term for term in self.guard if any(term is other for other in gone))
+            guard = tuple(term for term in self.guard if not any(term is other for other in present))
             maybe = tuple(doubt for doubt in self.maybe if not any(doubt.condition is other for other in gone))
-            self.barriers.append(Barrier(self.shown(span), guard, maybe, self.calls, dict(self.ranges), whole_block))
+            some_may_be = len(maybe) < len(self.maybe)
+            self.barriers.append(
+                Barrier(
+                    self.shown(span), guard, maybe, self.calls, dict(self.ranges), whole_block, present, some_may_be
+                )
+            )
 
     def maybe_barrier(self) -> None:
         """Code that is not followed may wait for the other threads."""

@@ -78,3 +78,20 @@ def test_a_function_that_some_threads_leave_before_its_barrier() -> None:
         __global__ void k(const int* h) { __shared__ int s[64]; s[threadIdx.x] = 0; wait(h); }
     """
     assert [f.code for f in lint(text).findings] == ["BC401"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (f"if (t < 16) {WAIT}", "(16 of 64)"),
+        (f"if (t >= 16) return; if (t < 16) {WAIT}", None),
+        (f"if (t >= 32) return; if (t < 16) {WAIT}", "(16 of 32 that are left of 64)"),
+        (f"if (t >= 32) return; if (t < 16) {{\n{WAIT} }} else {{\n{WAIT} }}", "the others wait at the one in line 6"),
+        (f"if (t + blockIdx.x * blockDim.x >= n) return; if (t < 16) {WAIT}", "(16 of 64)"),
+        (f"if (h[t]) return; if (t < 16) {WAIT}", None),
+        (f"for (int i = 0; i < n; i++) {{ if (t > i + 16) return; if (t < 48) {WAIT} }}", "(48 of 64)"),
+    ],
+)
+def test_threads_that_have_left_the_kernel_are_not_waited_for(body: str, message: str | None) -> None:
+    messages = [f.message for f in found(body)]
+    assert messages == [] if message is None else message in messages[0]

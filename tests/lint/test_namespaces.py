@@ -87,6 +87,8 @@ A2, B4, TOP1 = f"namespace a {{ {F2} }} ", f"namespace b {{ {F4} }} ", F1
         (A2 + TOP1 + "namespace b { KERNEL s[f(t)] = 0; } }", [1]),
         (A2 + TOP1 + "namespace a { namespace { KERNEL s[f(t)] = 0; } } }", [2]),
         ("namespace a { inline namespace v1 { " + F2 + "} } " + B4 + "namespace a { KERNEL s[f(t)] = 0; } }", [2]),
+        ("namespace a { inline namespace v1 { " + F2 + "} } " + B4 + "KERNEL s[a::f(t)] = 0; s[a::v1::f(t)] = 0; }",
+         [2, 2]),
         ("namespace a { namespace b { " + F2 + "} " + "KERNEL s[b::f(t)] = 0; } } " + B4, [2]),
         (f"namespace a {{ namespace b {{ {F2} }} }} {B4} namespace a {{ KERNEL s[b::f(t)] = 0; s[0 + ::b::f(t)] = 0; }}"
          "}", [2, 4]),
@@ -106,6 +108,9 @@ A2, B4, TOP1 = f"namespace a {{ {F2} }} ", f"namespace b {{ {F4} }} ", F1
         (A2 + B4 + "namespace c { using namespace a; } namespace c { KERNEL s[f(t)] = 0; } }", [2]),
         (A2 + B4 + "KERNEL { using namespace a; } using namespace b; s[f(t)] = 0; }", [4]),
         (A2 + B4 + "namespace z = a; KERNEL s[z::f(t)] = 0; }", [2]),
+        ("using namespace std; " + A2 + TOP1 + "namespace a { KERNEL s[f(t)] = 0; } }", [2]),
+        ("namespace cg = cooperative_groups; " + A2 + B4 + "using namespace cg; using namespace b; "
+         "KERNEL s[f(t)] = 0; }", [4]),
         (A2 + B4 + "namespace z = a; using namespace z; KERNEL s[f(t)] = 0; }", [2]),
         # arguments that are no numbers, where no type of that namespace can bring in more
         (A2 + B4 + "namespace a { KERNEL float4 v; s[f(t)] = f(v.x); } }", [2]),
@@ -128,6 +133,9 @@ def test_a_call_means_the_function_that_cpp_finds(program: str, expected: list[i
         # types bring in the functions beside them
         "namespace a { struct S { int i; operator int() const { return i; } }; " + F2 + "} " + TOP1
         + "KERNEL a::S v; s[f(v)] = 0; }",
+        "namespace a { typedef union { int i; } S; " + F2 + "} " + TOP1 + "KERNEL a::S v; s[f(v.i)] = 0; }",
+        A2 + TOP1 + "namespace b { using lib::f; KERNEL s[f(t)] = 0; } }",
+        A2 + TOP1 + "using a::g, a::f; KERNEL s[f(t)] = 0; }",
         "namespace a { enum E { X }; " + F2 + "} " + TOP1 + "KERNEL a::E v = a::X; s[f(v)] = 0; }",
         A2 + TOP1 + "namespace a { KERNEL float4 v = *(float4*)o; s[f(v)] = 0; } }",
     ],

@@ -81,3 +81,12 @@ def test_many_accesses_of_one_kind_hide_no_race_and_are_not_compared_one_by_one(
 
 def test_all_places_of_a_kind_are_told() -> None:
     assert found("s[t] = 1;\ns[t] = 2;\no[0] = s[63 - t];\no[1] = s[63 - t];") == {(4, 6), (4, 7), (5, 6), (5, 7)}
+
+
+def test_what_is_too_much_to_be_compared_is_told() -> None:
+    stores = "\n".join(f"s[t + {i}] = g[t];" for i in range(40))
+    loads = "\n".join(f"o[t] = s[(t + {i}) % 128];" for i in range(40))
+    (note,) = [f for f in lint(kernel(f"{START}\n{stores}\n{loads}", "1")).findings if f.code == "BC402"]
+    assert note.severity == "note" and "there may be more" in note.message
+    findings = [f for f in lint(kernel(f"{START}\n{stores}\n{loads}", "64")).findings if f.code == "BC402"]
+    assert [f.severity for f in findings] == ["note"] + ["error"] * races.MAX_RACES
