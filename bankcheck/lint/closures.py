@@ -10,7 +10,15 @@ from bankcheck import expr
 from bankcheck.ctype import PointerType
 from bankcheck.expr import CInt, Const, Unknown
 from bankcheck.lint import cells
-from bankcheck.lint.inline import MAX_CALLS, Inliner, argument_of, left_scopes, result_of
+from bankcheck.lint.inline import (
+    MAX_CALLS,
+    Inliner,
+    argument_of,
+    left_scopes,
+    result_of,
+    told_apart,
+    write_back,
+)
 from bankcheck.lint.memory import Buffer, Variable, is_shared
 from bankcheck.lint.reader import Reader
 from bankcheck.lint.state import Exit, Flow, Frame
@@ -155,6 +163,7 @@ class Closures(Inliner):
         outer, scope = state.frame, dict(closure.held)
         given = [argument_of(reader, parameter, argument)
                  for parameter, argument in zip(parameters, arguments, strict=True)]  # fmt: skip
+        told_apart(reader, given)
         by_reference = "&" in _written_result(reader, closure)
         frame = Frame([*outer.scopes, scope], outer.types, by_reference=by_reference, this=outer.this,
                       owner=outer.owner)  # fmt: skip
@@ -172,7 +181,5 @@ class Closures(Inliner):
             state.frames.pop()
             state.calls, state.guard, state.maybe = calls, guard, maybe
         outer.scopes[:] = left[: len(outer.scopes)]
-        for name, _, back in given:
-            if back is not None and name in left[-1]:
-                state.assign(reader.file.source(back), left[-1][name].value)
+        write_back(reader, given, left[-1])
         return result

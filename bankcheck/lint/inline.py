@@ -11,12 +11,13 @@ from bankcheck.expr import CInt, Const, Unknown
 from bankcheck.lint import cells
 from bankcheck.lint.choose import choose, merge_scopes
 from bankcheck.lint.classes import Instance
+from bankcheck.lint.loops import lose_all
 from bankcheck.lint.memory import Buffer, Variable
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.reader import Reader
 from bankcheck.lint.state import Exit, Flow, Frame, Scopes
 from bankcheck.places import Address, Entity, Place
-from bankcheck.syntax import Tree, declarator_name
+from bankcheck.syntax import Tree, declarator_name, field_of
 
 MAX_CALLS = 16
 MATRICES = ("load_matrix_sync", "store_matrix_sync")
@@ -66,6 +67,7 @@ class Inliner:
         entities: list[tuple[str, Entity, Tree | None]] = []
         for parameter, argument in zip(function.parameters, arguments, strict=False):
             entities.append(argument_of(reader, parameter, argument))
+        told_apart(reader, entities)
         self._deduce(reader, function, entities, scope, types)
         outer = state.frame
         scope |= {name: variable for name, variable in outer.scopes[0].items() if name.startswith(cells.CELL)}
@@ -96,9 +98,7 @@ class Inliner:
             state.calls = calls
             state.guard, state.maybe = outer_guard, outer_maybe
         outer.scopes[0] |= {name: variable for name, variable in left.items() if name.startswith(cells.CELL)}
-        for name, _, back in entities:
-            if back is not None and name in left:
-                state.assign(reader.file.source(back), left[name].value)
+        write_back(reader, entities, left)
         cells.drop(state, objects, result)
         return result
 
@@ -270,10 +270,35 @@ def argument_of(reader: Reader, parameter: Tree, argument: Tree) -> tuple[str, E
     """(name, value, the caller's variable to write back for a reference)."""
     name, declarator = _name(reader, parameter), parameter.child_by_field_name("declarator")
     if declarator is not None and _has_reference(declarator):
+        while argument.type == "parenthesized_expression" and argument.named_children:
+            argument = argument.named_children[-1]
         entity = reader.entity(argument)
+        if argument.type == "conditional_expression" and not isinstance(entity, Place | Address):
+            for side in ("consequence", "alternative"):
+                lose_all(reader.state, reader.file.source(field_of(argument, side)), "may be changed by reference")
         back = argument if argument.type == "identifier" and not isinstance(entity, Place | Address) else None
         return name, entity, back
     return name, reader.value(argument), None
+
+
+Argument = tuple[str, Entity, Tree | None]
+
+
+def told_apart(reader: Reader, arguments: list[Argument]) -> None:
+    """Two references to one variable are not followed."""
+    names = [reader.file.source(back) for _, _, back in arguments if back is not None]
+    for position, (name, _, back) in enumerate(arguments):
+        if back is not None and names.count(reader.file.source(back)) > 1:
+            arguments[position] = name, Unknown(f"there are two references to '{reader.file.source(back)}'"), back
+
+
+def write_back(reader: Reader, arguments: list[Argument], left: dict[str, Variable]) -> None:
+    """What a function has made of the variables that it was given references to."""
+    names = [reader.file.source(back) for _, _, back in arguments if back is not None]
+    for name, given, back in arguments:
+        if back is not None and name in left:
+            value = left[name].value if names.count(reader.file.source(back)) == 1 else given
+            reader.state.assign(reader.file.source(back), value)
 
 
 def takes(function: Function, count: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -10,6 +9,7 @@ from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
+from bankcheck.lint import loops
 from bankcheck.lint.aggregation import settled
 from bankcheck.lint.choose import merge
 from bankcheck.lint.declarations import Declarations
@@ -22,7 +22,6 @@ from bankcheck.lint.unbraced import unbraced_declarations
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, declarator_name, field_of
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _LASTING = (Flow.CONTINUE, Flow.BREAK, Flow.GOTO, Flow.RETURN)
 """Ways to leave, the shortest absence first."""
 
@@ -165,8 +164,7 @@ class Interpreter(Declarations, Switches):
         elif inside and inside[-1].next_sibling is not None:
             inside = [] if unbraced_declarations(self.program.source, inside[-1].next_sibling) else inside
         for part in inside:
-            for name in dict.fromkeys(_WORD.findall(self.reader.file.source(part))):
-                self._lose(name, "may be changed by code that could not be parsed")
+            loops.lose_all(self.state, self.reader.file.source(part))
 
     def _compound_statement(self, node: Tree) -> Flow:
         return self.body(node)

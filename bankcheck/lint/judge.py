@@ -201,7 +201,8 @@ class _Judgement:
                 self.judge.failed[attempt] = reason
                 return self._without_open_guards() or self._unknown(reason)
             problems = [outcome.undefined for outcome in proof.outcomes if outcome.undefined]
-            if problems and len(problems) == len(proof.outcomes):
+            idle = [o for o in proof.outcomes if not o.undefined and all(a is None for a in o.addresses)]
+            if problems and len(problems) + len(idle) == len(proof.outcomes):
                 return self._unknown(problems[0])
             if problems:
                 self.assumptions[self._left_out(proof.outcomes, box)] = None

@@ -7,18 +7,21 @@ as a symbol. `s >>= 1` or `pos = (pos + 4) & 63` have no such form: they are exe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
-from bankcheck.expr import CInt, Const, Node, Op, Symbol
+from bankcheck.expr import CInt, Const, Node, Op, Symbol, Unknown
+from bankcheck.lint import cells
 from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, LANES, PER_LANE, Site, Variable, marks
 from bankcheck.lint.state import State
-from bankcheck.places import Address, Entity
+from bankcheck.places import Address, Entity, Place
 from bankcheck.substitution import substitute
 
 MAX_UNROLL = 256
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Carried(NamedTuple):
@@ -169,3 +172,24 @@ def opaque(state: State, variable: Carried, uniform: bool) -> Node:
     why = f"'{variable.name.rpartition(':')[2]}' changes from one iteration to the next in a way that is not followed"
     ctype: CInt = variable.placeholder.ctype
     return state.unknown(why, (0, 0), ctype, uniform)
+
+
+def lose(state: State, name: str, why: str) -> None:
+    """A variable is not followed any longer: its name and `why` say so."""
+    held = state.local(name)
+    if held is None or isinstance(held.value, Place | Unknown) or held.constant:
+        return
+    why = f"'{name.rpartition(':')[2]}' {why}"
+    if name.startswith(cells.CELL):
+        state.assign(name, cells.lost(held.value, why))
+        return
+    number = number_in(held.value)
+    ctype = number.ctype if number is not None else held.ctype
+    unknown = state.unknown(why, (0, 0), ctype, uniform=False) if isinstance(ctype, CInt) else Unknown(why)
+    state.assign(name, with_number(held.value, unknown) if isinstance(unknown, Symbol) else unknown)
+
+
+def lose_all(state: State, text: str, why: str = "may be changed by code that could not be parsed") -> None:
+    """The variables that some code names are not followed any longer."""
+    for name in dict.fromkeys(_WORD.findall(text)):
+        lose(state, name, why)

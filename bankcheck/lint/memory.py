@@ -163,7 +163,10 @@ def conjunction(terms: tuple[Node, ...]) -> Node:
     """All the conditions as one."""
     result: Node = Const(1, expr.BOOL)
     for term in terms:
-        result = term if isinstance(result, Const) else expr.binary("&&", result, term)
+        if not isinstance(result, Const):
+            result = expr.binary("&&", result, term)
+        elif result.value:
+            result = term
     return result
 
 

@@ -14,7 +14,7 @@ from bankcheck.ctype import ArrayType, PointerType, Record, Type, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.launch import builtin_variable
-from bankcheck.lint import cells
+from bankcheck.lint import cells, loops
 from bankcheck.lint.choose import choose, merge
 from bankcheck.lint.memory import Buffer, Member
 from bankcheck.lint.place_reader import BYTE, PlaceReader, member_of
@@ -111,7 +111,8 @@ class Reader(PlaceReader):
             return Unknown(why, self.snippet.span(node))
 
     def _misread(self, entity: Entity, node: Tree) -> Entity:
-        """What an expression is of which a part could not be parsed."""
+        """What an expression is of which a part could not be parsed: that may change the variables it names."""
+        loops.lose_all(self.state, self.snippet.source(node))
         why = Unknown("a part of the expression could not be parsed", self.snippet.span(node), expr.LONG)
         if isinstance(entity, Address):
             return Address(entity.place._replace(offset_bytes=why))

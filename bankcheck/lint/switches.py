@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from bankcheck import expr
-from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
-from bankcheck.lint import cells, loops
+from bankcheck.expr import Const, Node, Unknown
+from bankcheck.lint import loops
 from bankcheck.lint.choose import merge
 from bankcheck.lint.iterate import Loops
 from bankcheck.lint.leaving import join
@@ -88,7 +88,7 @@ class Switches(Loops):
         frame.scopes = after
         if sum(1 for _ in _named(field_of(node, "body"), "case_statement")) > len(cases):
             for changed in self._changed(node):
-                self._lose(changed, INTO)
+                loops.lose(self.state, changed, INTO)
         self.gone_from(left)
         return Flow.ON
 
@@ -144,22 +144,8 @@ class Switches(Loops):
             state.maybe = tuple(doubt for doubt in state.maybe if not any(doubt is other for other in jumped))
             frame.jumps.clear()
             for changed in self._changed(function):
-                self._lose(changed, "may have another value after a goto")
+                loops.lose(self.state, changed, "may have another value after a goto")
         return self.statement(node.named_children[-1])
-
-    def _lose(self, name: str, why: str) -> None:
-        """A variable is not followed any longer: its name and `why` say so."""
-        state, held = self.state, self.state.local(name)
-        if held is None or isinstance(held.value, Place | Unknown) or held.constant:
-            return
-        why = f"'{name.rpartition(':')[2]}' {why}"
-        if name.startswith(cells.CELL):
-            state.assign(name, cells.lost(held.value, why))
-            return
-        number = loops.number_in(held.value)
-        ctype = number.ctype if number is not None else held.ctype
-        unknown = state.unknown(why, (0, 0), ctype, uniform=False) if isinstance(ctype, CInt) else Unknown(why)
-        state.assign(name, loops.with_number(held.value, unknown) if isinstance(unknown, Symbol) else unknown)
 
 
 def _named(node: Tree, kind: str) -> Iterator[Tree]:

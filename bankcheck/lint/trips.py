@@ -27,7 +27,7 @@ def find_counter(
     if compared is None or condition is None:
         return fallback
     variable, operator, bound = compared
-    start, step = bare(variable.start), bare(steps[variable.placeholder.name])
+    start, step = bare(variable.start), _signed(steps[variable.placeholder.name])
     whole, limit = bare(condition), bare(bound)
     known = not any(is_open(node) for node in (start, step, bound))
     trips, exact = None, False
@@ -76,6 +76,12 @@ def _tried(
     return max(counts) + do, len(counts) == 1
 
 
+def _signed(step: Node) -> Node:
+    """A step of an unsigned variable: back rather than far ahead."""
+    ctype = step.ctype
+    return bare(step if ctype.signed else expr.cast(step, expr.LONG if ctype.bits > expr.INT.bits else expr.INT))
+
+
 def _each(node: Node, values: Mapping[str, Lanes]) -> list[int]:
     """A value in each lane; none at all where C gives none to some."""
     found = Evaluator(values)(node)
@@ -120,7 +126,7 @@ def _slope(node: Node, carried: list[Carried], steps: dict[str, Node]) -> int | 
     if variable is None:
         return 0
     if isinstance(node, Symbol):
-        step = bare(steps.get(node.name, node))
+        step = _signed(steps[node.name]) if node.name in steps else node
         return step.value if isinstance(step, Const) else None if step is node else 1
     if not isinstance(node, Op) or node.name not in ("+", "-", "*", "neg"):
         return None
@@ -143,8 +149,9 @@ def _counted(variable: Carried, start: int, step: int, trips: int | None) -> Cou
         ends = [start, expr.INT.high] if step > 0 else [expr.INT.low, start]
     modulus = max(1, abs(step))
     values = Range(ends[0], ends[1], modulus, start % modulus)
-    offset = expr.binary("-", symbol, Const(start, ctype))
-    iteration = offset if step == 1 else expr.binary("/", offset, Const(step, ctype))
+    wide = ctype if ctype.signed else expr.LONG
+    offset = expr.binary("-", expr.cast(symbol, wide), Const(start, wide))
+    iteration = offset if step == 1 else expr.binary("/", offset, Const(step, wide))
     return Counter(symbol, values, trips is not None, trips or 0, iteration)
 
 
