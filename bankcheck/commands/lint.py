@@ -103,8 +103,9 @@ def command(
 
 def _with_compiler(config: Config, more: tuple[str, ...]) -> Config:
     """The same configuration with machine code to ask, and `more` rules: what stays unknown after all is told."""
-    from bankcheck.commands.lint_compiled import Compiler  # lint itself needs no compiler
+    from bankcheck.commands.lint_compiled import Compiler, require_tools  # lint itself needs no compiler
 
+    require_tools()
     compiler = Compiler(config.arch, tuple(config.defines.items()), config.root)
     return config._replace(machine_code=compiler, codes=config.codes.union(more))
 
