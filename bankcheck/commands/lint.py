@@ -17,7 +17,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.hardware import arch_note
 from bankcheck.launch import Block
 from bankcheck.lint.baseline import read_baseline, write_baseline
-from bankcheck.lint.config import Config, find_config, load_config
+from bankcheck.lint.config import Config, check_macro_name, find_config, load_config
 from bankcheck.lint.files import Input, find_files, read
 from bankcheck.lint.findings import FileResult
 from bankcheck.lint.rules import codes_matching
@@ -125,6 +125,8 @@ def _configured(
     start = first if first.is_dir() else first.parent
     config = load_config(Path(config_file) if config_file else find_config(start.resolve()))
     if select:
+        if not _split(select):
+            raise BankcheckError("--select names no rule (see 'bankcheck explain')")
         config = config._replace(codes=codes_matching(_split(select), "--select"))
     if ignore:
         config = config._replace(codes=config.codes - codes_matching(_split(ignore), "--ignore"))
@@ -136,8 +138,7 @@ def _configured(
         Block(*block)
         config = config._replace(block=block)
     if define:
-        pairs = dict((name, value or "1") for name, _, value in (item.partition("=") for item in define))
-        config = config._replace(defines={**config.defines, **pairs})
+        config = config._replace(defines={**config.defines, **dict(map(_macro, define))})
     config = config._replace(include=(*config.include, *include))
     if arch is not None:
         arch_note(arch)
@@ -145,15 +146,24 @@ def _configured(
     return config
 
 
+def _macro(text: str) -> tuple[str, str]:
+    """`NAME` is 1, and `NAME=` nothing, as for compilers."""
+    name, given, value = text.partition("=")
+    check_macro_name(name, "--define")
+    return name, value if given else "1"
+
+
 def _split(values: tuple[str, ...]) -> list[str]:
     return [name for value in values for name in value.replace(",", " ").split()]
 
 
 def _inputs(paths: tuple[str, ...], stdin_filename: str, config: Config) -> list[Input]:
-    files = find_files([path for path in paths if path != "-"], config)
+    found = find_files([path for path in paths if path != "-"], config)
+    for remark in found.remarks:
+        click.echo(f"bankcheck: {remark}", err=True)
     if "-" in paths:
-        files.append(Input(stdin_filename, sys.stdin.buffer.read()))
-    return files
+        found.inputs.append(Input(stdin_filename, sys.stdin.buffer.read()))
+    return found.inputs
 
 
 def _write_html(path: Path, inputs: list[Input], results: list[FileResult]) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bankcheck.errors import BankcheckError
+from bankcheck.filenames import shown_name
 from bankcheck.hardware import arch_note
 from bankcheck.launch import Block
 from bankcheck.lint.compiled import MachineCode
@@ -103,6 +105,8 @@ def _from_table(table: Mapping[str, Any], path: Path) -> Config:
     if block is not None:
         Block(*block)
     arch_note(table.get("arch", "sm_90"))
+    for name in table.get("define", {}):
+        check_macro_name(name, f"{path}: define")
     defines = {str(name): str(value) for name, value in table.get("define", {}).items()}
     include = tuple(str(path.parent / name) for name in table.get("include", []))
     return Config(
@@ -110,6 +114,12 @@ def _from_table(table: Mapping[str, Any], path: Path) -> Config:
         defines=defines, include=include, exclude=tuple(table.get("exclude", [])), per_file_ignores=ignores,
         root=path.parent, origin=str(path),
     )  # fmt: skip
+
+
+def check_macro_name(name: str, where: str) -> None:
+    """Raises `BankcheckError` for what no macro can be called."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        raise BankcheckError(f"{where}: '{shown_name(name[:40])}' is no name of a macro: write NAME=VALUE")
 
 
 def _texts(value: Any) -> bool:

@@ -43,8 +43,8 @@ def test_exit_codes() -> None:
     assert run("lint", "good.cu")[0] == 0
     assert run("lint", "bad.cu")[0] == 1
     assert run("lint", "bad.cu", "--exit-zero")[0] == 0
-    with pytest.raises(BankcheckError, match="no such file"):
-        run("lint", "missing.cu")
+    code, _, err = run("lint", "missing.cu")
+    assert code == 2 and "no such file" in err
     with pytest.raises(BankcheckError, match="no rule"):
         run("lint", "bad.cu", "--select", "BC777")
 
@@ -123,6 +123,24 @@ def test_select_ignore_and_min_excess() -> None:
     assert run("lint", "bad.cu", "--min-excess", "32")[0] == 0
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("--select", ""), ("--select", " , "), ("-D", "3X=3"), ("-D", "=3"), ("-D", ""), ("-D", "F(x)=x"), ("-D", "a b")],
+)
+def test_options_that_say_nothing_are_errors(arguments: tuple[str, ...]) -> None:
+    write("bad.cu", BAD)
+    with pytest.raises(BankcheckError, match=arguments[0] if arguments[0] == "--select" else "--define"):
+        run("lint", "bad.cu", *arguments)
+
+
+def test_a_macro_without_a_value_is_1_and_one_with_an_empty_value_is_nothing() -> None:
+    text = "__global__ void k() { __shared__ float s[99][P 32]; s[threadIdx.x][0] = 0; }\n"
+    write("k.cu", text)
+    assert "32-way" in run("lint", "k.cu", "-D", "P=")[1]
+    write("k.cu", text.replace("P 32", "P * 32"))
+    assert "32-way" in run("lint", "k.cu", "-D", "P")[1]
+
+
 def test_all_lists_clean_and_unknown_accesses() -> None:
     write("k.cu", example("BC901_bad.cu"))
     code, out, _ = run("lint", "k.cu", "--all", "--select", "ALL")
@@ -188,7 +206,7 @@ def test_configured_block_and_macros() -> None:
 @pytest.mark.parametrize(
     "text",
     ["unknown = 1", "select = 'BC101'", 'select = ["BC777"]', "min-excess = 0", "block = [0]", "block = [1, 2, 3, 4]",
-     'arch = "sm_60"', "define = 3", "not toml", '[per-file-ignores]\n"a" = "BC101"'],
+     'arch = "sm_60"', "define = 3", "define = {3X = 3}", "not toml", '[per-file-ignores]\n"a" = "BC101"'],
 )  # fmt: skip
 def test_what_is_not_known_in_a_configuration_is_an_error(text: str) -> None:
     write("bankcheck.toml", text)
