@@ -32,7 +32,7 @@ def render(results: Sequence[FileResult], *, everything: bool) -> str:
 
 
 def _listed(finding: Finding, everything: bool) -> bool:
-    return everything or (finding.active and finding.code != "BC901")
+    return everything or finding.active
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

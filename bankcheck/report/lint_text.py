@@ -8,7 +8,7 @@ from bankcheck.lint.findings import AccessRow, FileResult, Finding, Summary
 from bankcheck.report.style import bad, faint, good, plural, strong
 
 MAX_MARKS = 100
-QUIET = ("BC105", "BC901")
+QUIET = ("BC105",)
 """Rules whose notes are shown only where all accesses are."""
 
 
@@ -28,7 +28,7 @@ def _finding(finding: Finding, frames: bool) -> list[str]:
     place = finding.place
     code = {"error": bad, "warning": bad, "note": faint}[finding.severity](finding.code)
     where = f"{_clean(place.path)}:{place.line}:{place.column}"
-    lines = [f"{strong(where)} {code} {_clean(finding.message)}{f' [{finding.basis}]' if finding.basis else ''}"]
+    lines = [f"{strong(where)} {code} {_clean(finding.message)}{_tags(finding)}"]
     if frames:
         lines += _frame(finding)
     if finding.hint:
@@ -36,6 +36,12 @@ def _finding(finding: Finding, frames: bool) -> list[str]:
     for text in finding.assumptions:
         lines.append(f"  {faint('assumes: ' + _clean(text))}")
     return lines
+
+
+def _tags(finding: Finding) -> str:
+    """Whether it is only a note, and how it is known."""
+    tags = [tag for tag in ("note" if finding.severity == "note" else "", finding.basis) if tag]
+    return f" [{', '.join(tags)}]" if tags else ""
 
 
 def _frame(finding: Finding) -> list[str]:

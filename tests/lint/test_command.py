@@ -153,6 +153,32 @@ def test_all_lists_clean_and_unknown_accesses() -> None:
     assert [row["wavefronts"] is None for row in rows] == [bool(row["reason"]) for row in rows]
 
 
+@pytest.mark.parametrize("how", ["--select BC901", "--select ALL", "--select not-analysed", "extend-select"])
+def test_what_is_not_analysed_is_a_note_in_every_format_if_selected(how: str) -> None:
+    write("k.cu", example("BC901_bad.cu"))
+    assert "BC901" not in run("lint", "k.cu")[1]
+    options = how.split() if how.startswith("-") else []
+    if not options:
+        write("bankcheck.toml", 'extend-select = ["BC901"]\n')
+    for output in ("text", "json", "github", "sarif"):
+        code, out, _ = run("lint", "k.cu", *options, "--format", output)
+        assert code == 0 and "BC901" in out
+        if output == "text":
+            line = next(line for line in out.splitlines() if "BC901" in line)
+            assert line.startswith("k.cu:6:") and "not analysed: " in line and line.endswith(" [note]")
+            assert "0 findings" in out
+        elif output == "json":
+            assert [(f["code"], f["severity"]) for f in json.loads(out)["findings"]] == [("BC901", "note")]
+        elif output == "github":
+            assert out.startswith("::notice file=k.cu,line=6")
+        else:
+            (result,) = json.loads(out)["runs"][0]["results"]
+            assert (result["ruleId"], result["level"]) == ("BC901", "note")
+    write("k.cu", example("BC901_bad.cu").replace("];  //", "];  // bankcheck: ignore[BC901] data //"))
+    code, out, _ = run("lint", "k.cu", *options)
+    assert code == 0 and "BC901" not in out
+
+
 # Suppression
 
 
