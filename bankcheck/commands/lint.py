@@ -16,12 +16,12 @@ from bankcheck.commands.common import HTML, integers, picture_options, write_pic
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import arch_note
 from bankcheck.launch import Block
-from bankcheck.lint.baseline import read_baseline, write_baseline
+from bankcheck.lint.baseline import mark_known, write_baseline
 from bankcheck.lint.config import Config, check_macro_name, find_config, load_config
 from bankcheck.lint.files import Input, find_files, read
 from bankcheck.lint.findings import FileResult
 from bankcheck.lint.rules import codes_matching
-from bankcheck.lint.run import check_all, mark_known
+from bankcheck.lint.run import check_all
 
 if TYPE_CHECKING:
     from bankcheck.report.listing import Code
@@ -82,11 +82,12 @@ def command(
     config = _configured(paths, config_file, select, ignore, min_excess, block, define, include, arch)
     if compiled:
         config = _with_compiler(config, ("BC901",) if not select and not ignore else ())
-    known = read_baseline(baseline) if baseline is not None else frozenset()
     inputs = _inputs(paths or (".",), stdin_filename, config)
-    results = list(mark_known(check_all(inputs, config, jobs or os.cpu_count() or 1, use_cache=not no_cache), known))
+    results = list(check_all(inputs, config, jobs or os.cpu_count() or 1, use_cache=not no_cache))
+    if baseline is not None:
+        results = list(mark_known(results, baseline, config.root))
     if baseline_to_write is not None:
-        _save(baseline_to_write, results)
+        _save(baseline_to_write, results, config)
     else:
         _print(results, output, everything)
     if html is not None:
@@ -110,8 +111,8 @@ def _with_compiler(config: Config, more: tuple[str, ...]) -> Config:
     return config._replace(machine_code=compiler, codes=config.codes.union(more))
 
 
-def _save(path: str, results: list[FileResult]) -> None:
-    count = write_baseline(path, results)
+def _save(path: str, results: list[FileResult], config: Config) -> None:
+    count = write_baseline(path, results, config.root)
     click.echo(f"bankcheck: {count} finding{'' if count == 1 else 's'} written to {path}", err=True)
 
 

@@ -121,9 +121,9 @@ def sort_key(finding: Finding) -> tuple[object, ...]:
 
 
 def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings with a stable identity: path, code, the line's text, and a number for several on one line.
+    """Findings with a stable identity: path, code, the line's text without blanks, a number for several on one line.
 
-    It survives edits elsewhere in the file, and two findings on one line stay two.
+    It survives edits elsewhere in the file and reformatting, and two findings on one line stay two.
     """
     ordered = sorted(findings, key=sort_key)
     if not ordered:
@@ -133,7 +133,7 @@ def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
     seen: dict[str, int] = {}
     result = []
     for finding in ordered:
-        line = " ".join(finding.source_line.split())
+        line = "".join(finding.source_line.split())
         key = "\0".join((finding.place.path.replace("\\", "/"), finding.code, line, finding.array))
         ordinal = seen.get(key, 0)
         seen[key] = ordinal + 1

@@ -1,4 +1,4 @@
-"""A run over many files: their launches, the checks (in several processes if asked), the baseline."""
+"""A run over many files: their launches, the checks (in several processes if asked)."""
 
 from __future__ import annotations
 
@@ -134,10 +134,3 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
 def _kernels_in(text: str) -> set[str]:
     """The names of the kernels that a text defines, and perhaps some more."""
     return {name for head in _HEADS.findall(text) for name in _CALLED.findall(head)}
-
-
-def mark_known(results: Iterable[FileResult], known: frozenset[str]) -> Iterator[FileResult]:
-    """The results with the findings of a baseline marked."""
-    for result in results:
-        findings = tuple(f._replace(known=f.fingerprint in known) for f in result.findings)
-        yield result._replace(findings=findings)

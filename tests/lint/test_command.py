@@ -233,31 +233,6 @@ def test_what_is_not_known_in_a_configuration_is_an_error(text: str) -> None:
         run("lint", "good.cu")
 
 
-# Baseline
-
-
-def test_a_baseline_lets_only_new_findings_count() -> None:
-    write("bad.cu", BAD)
-    assert run("lint", "--write-baseline", "known.json")[0] == 0
-    code, out, _ = run("lint", "--baseline", "known.json")
-    assert code == 0 and "0 findings (1 in the baseline)" in out
-    write("bad.cu", "// moved down\n\n" + BAD)
-    assert run("lint", "--baseline", "known.json")[0] == 0
-    write("worse.cu", BAD)
-    code, out, _ = run("lint", "--baseline", "known.json")
-    assert code == 1 and out.startswith("worse.cu:6")
-
-
-def test_a_file_that_is_no_baseline_is_an_error() -> None:
-    write("bad.cu", BAD)
-    for text in ("{", "[]", '{"schema": 2, "findings": []}'):
-        write("known.json", text)
-        with pytest.raises(BankcheckError):
-            run("lint", "--baseline", "known.json")
-    with pytest.raises(BankcheckError, match="cannot read"):
-        run("lint", "--baseline", "nowhere.json")
-
-
 # Explain
 
 
