@@ -58,7 +58,7 @@ def _rows(facts: Facts) -> Iterator[AccessRow]:
         for verdict in execution.verdicts:
             for row in rows_of(facts, execution, verdict):
                 key = (row.place, row.op, row.expression, row.kernel, row.block, tuple(row.bind.items()),
-                       row.wavefronts, row.ways, row.warp, row.reason)  # fmt: skip
+                       row.wavefronts, row.ways, row.warp, row.reason, row.instance)  # fmt: skip
                 if key not in seen:
                     seen.add(key)
                     yield row

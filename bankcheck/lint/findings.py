@@ -83,6 +83,8 @@ class AccessRow(NamedTuple):
     """Why there is no count; empty if there is one."""
     assumptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    instance: str = ""
+    """The kernel with its template arguments, `k<float, 32>`; empty if it has none."""
 
     @property
     def excess(self) -> int | None:

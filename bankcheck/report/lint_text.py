@@ -64,7 +64,7 @@ def _rows(rows: Sequence[AccessRow]) -> list[str]:
     """A line per access, kernel and block: its worst count, and how many others it has."""
     grouped: dict[tuple[object, ...], list[AccessRow]] = {}
     for row in rows:
-        key = row.place, row.op, row.expression, row.kernel, row.block, row.bytes_per_lane, row.reason
+        key = row.place, row.op, row.expression, row.kernel, row.block, row.bytes_per_lane, row.reason, row.instance
         grouped.setdefault(key, []).append(row)
     lines = []
     for group in grouped.values():
@@ -76,8 +76,10 @@ def _rows(rows: Sequence[AccessRow]) -> list[str]:
 
 def _row(row: AccessRow) -> str:
     where = f"{_clean(row.place.path)}:{row.place.line}:{row.place.column}"
-    values = "".join(f" {name}={value}" for name, value in row.bind.items())
-    what = f"{row.op} {_clean(row.expression)} in {row.kernel}<{'x'.join(map(str, row.block))}>{values}"
+    values = "".join(f", {name}={value}" for name, value in row.bind.items())
+    block = f", block {'x'.join(map(str, row.block))}" if all(row.block) else ""
+    operation = f"{row.op} " if row.op != "unknown" else ""
+    what = f"{operation}{_clean(row.expression)} in {_clean(row.instance or row.kernel)}{block}{values}"
     if row.wavefronts is None:
         return faint(f"{where} not analysed: {what}: {_clean(row.reason)}")
     state = good("clean") if not row.excess else bad(f"{row.ways}-way")

@@ -68,6 +68,23 @@ def test_directories_standard_input_and_files_without_shared_memory() -> None:
     assert code == 1 and out.startswith("editor.cu:6:")
 
 
+def test_instances_are_told_apart() -> None:
+    body = "{ __shared__ T s[33 * N]; s[threadIdx.x * N] = 0; if (q) q[0] = 0; }\n"
+    calls = "k<float, 1><<<1, 32>>>(p); k<double, 1><<<1, 32>>>(p); k<float, 2><<<1, 32>>>(p);"
+    write("k.cu", f"template <typename T, int N> __global__ void k(T* q) {body}void f() {{ {calls} }}\n")
+    _, out, _ = run("lint", "k.cu", "--all")
+    for instance in ("k<float, 1>", "k<double, 1>", "k<float, 2>"):
+        assert out.count(f"store s[threadIdx.x * N] in {instance}, block 32x1x1") == 1
+    rows = json.loads(run("lint", "k.cu", "--all", "--format", "json")[1])["accesses"]
+    assert [row["instance"] for row in rows] == ["k<float, 1>", "k<double, 1>", "k<float, 2>"]
+    write("k.cu", f"template <typename T, int N> __global__ void k(T* q) {body}")
+    rows = json.loads(run("lint", "k.cu", "--all", "--format", "json")[1])["accesses"]
+    assert {row["instance"] for row in rows} == {f"k<T of {size} B, N>" for size in (1, 2, 4, 8)}
+    write("k.cu", kernel("__shared__ float s[32]; s[threadIdx.x] = 0; if (false) s[0] = 0;"))
+    rows = json.loads(run("lint", "k.cu", "--all", "--format", "json")[1])["accesses"]
+    assert {row["instance"] for row in rows} == {None}
+
+
 def test_several_processes_give_the_same_report() -> None:
     for number in range(4):
         write(f"k{number}.cu", BAD if number % 2 else GOOD)
@@ -100,7 +117,11 @@ def test_a_launch_is_of_the_launching_files_own_kernel(included: bool) -> None:
     write("two.cu", f"__global__ void k() {COLUMN}void f() {{ k<<<1, 16>>>(); }}\n")
     write("nvrtc.cu", f"__global__ void k() {COLUMN}")
     _, out, _ = run("lint", "one.cu", "two.cu", "nvrtc.cu", *(["k.cuh"] if included else []), "--all")
-    blocks = {(line.split(":")[0], line.split("<")[1].split(">")[0]) for line in out.splitlines() if "k<" in line}
+    blocks = {
+        (line.split(":")[0], line.split("in k, block ")[1].split(":")[0])
+        for line in out.splitlines()
+        if " in k" in line
+    }
     own = ("k.cuh" if included else "one.cu", "4x1x1")
     assert blocks == {own, ("two.cu", "16x1x1"), ("nvrtc.cu", "256x1x1")}
 
