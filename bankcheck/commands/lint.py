@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -136,15 +138,23 @@ def _configured(
     if block is not None:
         if len(block) > 3:
             raise BankcheckError("--block takes up to three numbers")
-        Block(*block)
+        _checked("--block", lambda: Block(*block))
         config = config._replace(block=block)
     if define:
         config = config._replace(defines={**config.defines, **dict(map(_macro, define))})
     config = config._replace(include=(*config.include, *include))
     if arch is not None:
-        arch_note(arch)
+        _checked("--arch", lambda: arch_note(arch))
         config = config._replace(arch=arch)
     return config
+
+
+def _checked(option: str, check: Callable[[], object]) -> None:
+    """Run a check whose error does not say which option it is about."""
+    try:
+        check()
+    except BankcheckError as problem:
+        raise BankcheckError(f"{option}: {problem.message}") from None
 
 
 def _macro(text: str) -> tuple[str, str]:
@@ -199,7 +209,8 @@ def _print(results: list[FileResult], output: str, everything: bool) -> None:
     report = import_module(f"bankcheck.report.lint_{output}")
     if output == "text":
         frames = sys.stdout.isatty()
-        click.echo(report.render(results, everything=everything, frames=frames))
+        width = shutil.get_terminal_size((120, 24)).columns
+        click.echo(report.render(results, everything=everything, frames=frames, width=width))
     elif output == "json":
         click.echo(report.render(results, everything=everything))
     else:

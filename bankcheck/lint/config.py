@@ -102,9 +102,13 @@ def _from_table(table: Mapping[str, Any], path: Path) -> Config:
         for pattern, names in table.get("per-file-ignores", {}).items()
     )
     block = tuple(table["block"]) if "block" in table else None
-    if block is not None:
-        Block(*block)
-    arch_note(table.get("arch", "sm_90"))
+    try:
+        key = "block"
+        Block(*block) if block is not None else None
+        key = "arch"
+        arch_note(table.get("arch", "sm_90"))
+    except BankcheckError as problem:
+        raise BankcheckError(f"{path}: '{key}': {problem.message}") from None
     for name in table.get("define", {}):
         check_macro_name(name, f"{path}: define")
     defines = {str(name): str(value) for name, value in table.get("define", {}).items()}

@@ -220,6 +220,19 @@ def test_a_suppression_needs_a_known_code_and_a_finding() -> None:
     assert codes(kernel('const char* s = "// bankcheck: ignore[BC101]";')) == []
 
 
+CONDITIONS = ["(a > b) == up", "(a) > (b)", "((a > b))", "(a > b) && (b > up)", "a > b"]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("how", ["if ({})", "if ( {} )", "if (({}))"])
+def test_a_condition_is_quoted_as_it_is_written(condition: str, how: str) -> None:
+    body = "__shared__ float s[64]; int a = g[threadIdx.x], b = g[threadIdx.x + 1], up = n;"
+    text = kernel(body + how.format(condition) + " s[threadIdx.x * 2] = 1;")
+    told = {text for finding in lint(text).findings for text in finding.assumptions if "decides" in text}
+    plain = condition[2:-2] if condition.startswith("((") else condition
+    assert told == {f"all lanes take part where '{plain}' decides"}
+
+
 # Configuration
 
 
@@ -252,6 +265,31 @@ def test_what_is_not_known_in_a_configuration_is_an_error(text: str) -> None:
     write("good.cu", GOOD)
     with pytest.raises(BankcheckError):
         run("lint", "good.cu")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [('arch = "sm_60"', "arch"), ('arch = "volta"', "arch"), ("block = [1024, 2]", "block"), ("block = [0]", "block"),
+     ('select = ["BC777"]', "select"), ("min-excess = 0", "min-excess"), ("define = {3X = 3}", "define"),
+     ("frob = 1", "frob"), ('[per-file-ignores]\n"a" = ["x"]', "per-file-ignores")],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["bankcheck.toml", "pyproject.toml"])
+def test_an_error_in_a_configuration_names_the_file_and_the_key(text: str, key: str, name: str) -> None:
+    table = "[tool.bankcheck]\n" if name == "pyproject.toml" else ""
+    write(name, table + text.replace("[per", "[tool.bankcheck.per" if table else "[per"))
+    write("good.cu", GOOD)
+    with pytest.raises(BankcheckError) as error:
+        run("lint", "good.cu")
+    assert name in error.value.message and key in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--arch", "sm_60"), ("--arch", "volta"), ("--block", "1024,2"), ("--block", "0")]
+)
+def test_an_error_in_an_option_names_the_option(option: str, value: str) -> None:
+    write("good.cu", GOOD)
+    with pytest.raises(BankcheckError, match=option):
+        run("lint", "good.cu", option, value)
 
 
 # Explain
