@@ -5,15 +5,18 @@ Exit codes: 0 nothing to report, 1 findings or a failed check, 2 usage, bad inpu
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import click
 
 from bankcheck import __version__
 from bankcheck.errors import BankcheckError
+from bankcheck.filenames import shown_name
 
 COMMANDS = {
     "analyze": "bankcheck.commands.analyze",
@@ -55,6 +58,8 @@ def main() -> None:
     debug = "--debug" in sys.argv[1:]
     if debug:
         sys.argv.remove("--debug")
+    if sys.stdout is None:  # closed by the caller, who wants the exit code
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # not every terminal has every character
     color = False if os.environ.get("NO_COLOR") else None
@@ -76,9 +81,21 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
+    except OSError as error:
+        code = _fail(_system_error(error), debug)
+        with suppress(OSError, ValueError):  # what could not be written is not tried again on the way out
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (Exception, RecursionError) as error:
         code = _fail(f"internal error, please report: {type(error).__name__}: {error} (--debug shows where)", debug)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _system_error(error: OSError) -> str:
+    """An error of the system in one line: a full disk, say."""
+    what = "" if error.filename is None else f"{shown_name(str(os.fsdecode(error.filename)))}: "
+    if not what and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF):
+        what = "the report cannot be written: "
+    return f"{what}{error.strerror or error}"
 
 
 def _fail(message: str, debug: bool) -> int:

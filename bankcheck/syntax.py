@@ -102,6 +102,18 @@ def _first_error(root: Tree) -> Tree | None:
     return None
 
 
+def inside_parentheses(text: str) -> str:
+    """An expression's text without the parentheses that are around all of it."""
+    while text.startswith("(") and text.endswith(")") and len(text) < 1000:
+        depth = 0
+        for at, character in enumerate(text):
+            depth += (character == "(") - (character == ")")
+            if depth == 0 and at < len(text) - 1:
+                return text
+        text = text[1:-1].strip()
+    return text
+
+
 def declarator_name(declarator: Tree | None) -> Tree | None:
     """The identifier inside a declarator."""
     while declarator is not None and declarator.type not in ("identifier", "field_identifier", "type_identifier"):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from conftest import Finished, run_process
+from conftest import ROOT, Finished, run_process
 
 GOLDEN_RUNS = {
     "column": "analyze tile[tx][ty+j]",
@@ -214,3 +217,27 @@ def test_a_closed_pipe_is_quiet() -> None:
 
 def test_debug_shows_the_traceback() -> None:
     assert "Traceback" in run_process("--debug", "analyze", "s[").err
+
+
+LINT = "lint examples/transpose_bad.cu --no-cache"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    "arguments", [LINT, f"{LINT} --all --format json", "explain", "analyze 'tile[tx][ty]'", "--help"]
+)
+def test_a_full_disk_is_told_in_one_line(arguments: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "bankcheck", *shlex.split(arguments)],
+            stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "bankcheck: error: the report cannot be written: No space left on device\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell is needed")
+def test_without_a_standard_output_the_exit_code_is_the_answer() -> None:
+    command = f"exec {shlex.quote(sys.executable)} -m bankcheck {LINT} >&-"
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (1, "")

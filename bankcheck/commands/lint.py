@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -16,12 +18,12 @@ from bankcheck.commands.common import HTML, integers, picture_options, write_pic
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import arch_note
 from bankcheck.launch import Block
-from bankcheck.lint.baseline import read_baseline, write_baseline
-from bankcheck.lint.config import Config, find_config, load_config
+from bankcheck.lint.baseline import mark_known, write_baseline
+from bankcheck.lint.config import Config, check_macro_name, find_config, load_config
 from bankcheck.lint.files import Input, find_files, read
 from bankcheck.lint.findings import FileResult
 from bankcheck.lint.rules import codes_matching
-from bankcheck.lint.run import check_all, mark_known
+from bankcheck.lint.run import check_all
 
 if TYPE_CHECKING:
     from bankcheck.report.listing import Code
@@ -82,11 +84,12 @@ def command(
     config = _configured(paths, config_file, select, ignore, min_excess, block, define, include, arch)
     if compiled:
         config = _with_compiler(config, ("BC901",) if not select and not ignore else ())
-    known = read_baseline(baseline) if baseline is not None else frozenset()
     inputs = _inputs(paths or (".",), stdin_filename, config)
-    results = list(mark_known(check_all(inputs, config, jobs or os.cpu_count() or 1, use_cache=not no_cache), known))
+    results = list(check_all(inputs, config, jobs or os.cpu_count() or 1, use_cache=not no_cache))
+    if baseline is not None:
+        results = list(mark_known(results, baseline, config.root))
     if baseline_to_write is not None:
-        _save(baseline_to_write, results)
+        _save(baseline_to_write, results, config)
     else:
         _print(results, output, everything)
     if html is not None:
@@ -103,14 +106,15 @@ def command(
 
 def _with_compiler(config: Config, more: tuple[str, ...]) -> Config:
     """The same configuration with machine code to ask, and `more` rules: what stays unknown after all is told."""
-    from bankcheck.commands.lint_compiled import Compiler  # lint itself needs no compiler
+    from bankcheck.commands.lint_compiled import Compiler, require_tools  # lint itself needs no compiler
 
+    require_tools()
     compiler = Compiler(config.arch, tuple(config.defines.items()), config.root)
     return config._replace(machine_code=compiler, codes=config.codes.union(more))
 
 
-def _save(path: str, results: list[FileResult]) -> None:
-    count = write_baseline(path, results)
+def _save(path: str, results: list[FileResult], config: Config) -> None:
+    count = write_baseline(path, results, config.root)
     click.echo(f"bankcheck: {count} finding{'' if count == 1 else 's'} written to {path}", err=True)
 
 
@@ -124,6 +128,8 @@ def _configured(
     start = first if first.is_dir() else first.parent
     config = load_config(Path(config_file) if config_file else find_config(start.resolve()))
     if select:
+        if not _split(select):
+            raise BankcheckError("--select names no rule (see 'bankcheck explain')")
         config = config._replace(codes=codes_matching(_split(select), "--select"))
     if ignore:
         config = config._replace(codes=config.codes - codes_matching(_split(ignore), "--ignore"))
@@ -132,16 +138,30 @@ def _configured(
     if block is not None:
         if len(block) > 3:
             raise BankcheckError("--block takes up to three numbers")
-        Block(*block)
+        _checked("--block", lambda: Block(*block))
         config = config._replace(block=block)
     if define:
-        pairs = dict((name, value or "1") for name, _, value in (item.partition("=") for item in define))
-        config = config._replace(defines={**config.defines, **pairs})
+        config = config._replace(defines={**config.defines, **dict(map(_macro, define))})
     config = config._replace(include=(*config.include, *include))
     if arch is not None:
-        arch_note(arch)
+        _checked("--arch", lambda: arch_note(arch))
         config = config._replace(arch=arch)
     return config
+
+
+def _checked(option: str, check: Callable[[], object]) -> None:
+    """Run a check whose error does not say which option it is about."""
+    try:
+        check()
+    except BankcheckError as problem:
+        raise BankcheckError(f"{option}: {problem.message}") from None
+
+
+def _macro(text: str) -> tuple[str, str]:
+    """`NAME` is 1, and `NAME=` nothing, as for compilers."""
+    name, given, value = text.partition("=")
+    check_macro_name(name, "--define")
+    return name, value if given else "1"
 
 
 def _split(values: tuple[str, ...]) -> list[str]:
@@ -149,10 +169,12 @@ def _split(values: tuple[str, ...]) -> list[str]:
 
 
 def _inputs(paths: tuple[str, ...], stdin_filename: str, config: Config) -> list[Input]:
-    files = find_files([path for path in paths if path != "-"], config)
+    found = find_files([path for path in paths if path != "-"], config)
+    for remark in found.remarks:
+        click.echo(f"bankcheck: {remark}", err=True)
     if "-" in paths:
-        files.append(Input(stdin_filename, sys.stdin.buffer.read()))
-    return files
+        found.inputs.append(Input(stdin_filename, sys.stdin.buffer.read()))
+    return found.inputs
 
 
 def _write_html(path: Path, inputs: list[Input], results: list[FileResult]) -> None:
@@ -187,7 +209,8 @@ def _print(results: list[FileResult], output: str, everything: bool) -> None:
     report = import_module(f"bankcheck.report.lint_{output}")
     if output == "text":
         frames = sys.stdout.isatty()
-        click.echo(report.render(results, everything=everything, frames=frames))
+        width = shutil.get_terminal_size((120, 24)).columns
+        click.echo(report.render(results, everything=everything, frames=frames, width=width))
     elif output == "json":
         click.echo(report.render(results, everything=everything))
     else:

@@ -12,10 +12,17 @@ from bankcheck.compiled.inputs import Build, load
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.names import plain_name, split_signature
 from bankcheck.compiled.results import ASSUMED, UNKNOWN, InstructionProfile, KernelProfile
+from bankcheck.compiled.toolchain import require_compiler, require_reading_tools
 from bankcheck.errors import BankcheckError
 from bankcheck.filenames import name_bytes
 from bankcheck.lint.compiled import MachineAccess
 from bankcheck.lint.files import text_of
+
+
+def require_tools() -> None:
+    """Raises `BankcheckError` where no file can be compiled and looked at."""
+    require_reading_tools()
+    require_compiler()
 
 
 @dataclass(frozen=True, slots=True)

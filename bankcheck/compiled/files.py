@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from bankcheck import __version__
@@ -13,6 +14,7 @@ from bankcheck.compiled.inputs import Build, Input, load, read_file
 from bankcheck.compiled.launch import Options
 from bankcheck.compiled.names import choose_kernels
 from bankcheck.compiled.results import KernelProfile, from_json, to_json
+from bankcheck.compiled.toolchain import require_reading_tools
 from bankcheck.errors import BankcheckError
 
 
@@ -46,8 +48,8 @@ def _profile_image(item: Input, build: Build, options: Options, blocks: int) -> 
             return from_json(json.loads(known))
         except (ValueError, KeyError, TypeError):
             pass  # written by something else: make it again
-    # numpy is loaded while nvdisasm runs.
-    threading.Thread(target=importlib.import_module, args=("bankcheck.compiled.profile",), daemon=True).start()
+    require_reading_tools()
+    threading.Thread(target=_load_numpy, daemon=True).start()  # while nvdisasm runs
     from bankcheck.compiled.disassembly import disassemble
 
     listing = disassemble(item.data, build.use_cache)
@@ -57,6 +59,11 @@ def _profile_image(item: Input, build: Build, options: Options, blocks: int) -> 
     if build.use_cache:
         store(key, json.dumps(to_json(profiles)).encode())
     return profiles
+
+
+def _load_numpy() -> None:
+    with suppress(Exception):  # the import that is waited for reports it
+        importlib.import_module("bankcheck.compiled.profile")
 
 
 def _code_version() -> str:

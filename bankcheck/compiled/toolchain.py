@@ -6,11 +6,14 @@ import functools
 import os
 import shutil
 from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 
 from bankcheck.errors import BankcheckError
 
-_INSTALL = "pip install 'bankcheck[compile]', or install the CUDA toolkit and put it on the PATH"
+_PIP = "pip install 'bankcheck[compile]'"
+_INSTALL = f"{_PIP}, or install the CUDA toolkit and put it on the PATH"
+_BE = {1: "was", 2: "were"}
 
 
 @functools.cache
@@ -41,6 +44,28 @@ def require_tool(name: str) -> str:
     if found is None:
         raise BankcheckError(f"{name} was not found: {_INSTALL}")
     return found
+
+
+def require_reading_tools() -> None:
+    """nvdisasm and numpy, which reading machine code needs, or a `BankcheckError` that says how to get them."""
+    missing = [name for name, found in (("nvdisasm", find_tool("nvdisasm")), ("numpy", _numpy_is_there())) if not found]
+    if missing:
+        need = " and ".join(missing)
+        instead = "" if "numpy" in missing else ", or install the CUDA toolkit and put it on the PATH"
+        raise BankcheckError(f"machine code is read with {need}, which {_BE[len(missing)]} not found: {_PIP}{instead}")
+
+
+def require_compiler() -> None:
+    """nvcc or NVRTC, or a `BankcheckError` that says how to get one."""
+    if find_tool("nvcc") is None and find_library("nvrtc") is None:
+        raise BankcheckError(f"neither nvcc nor NVRTC was found to compile with: {_INSTALL}")
+
+
+def _numpy_is_there() -> bool:
+    try:
+        return find_spec("numpy") is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def find_library(name: str) -> Path | None:

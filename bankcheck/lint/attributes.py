@@ -1,7 +1,8 @@
 """Macros of headers that are not read, in places where only an attribute can stand: they are read over.
 
 That is in front of a function with a body, of a parameter, of a lambda's parameters and of the name of a class: nothing
-of these can be `__shared__`. In front of a variable such a word stays, and is reported.
+of these can be `__shared__`. In front of a variable such a word stays, and is reported. A word such as `LIB_UNROLL` in
+front of a loop is a `#pragma`.
 """
 
 from __future__ import annotations
@@ -34,9 +35,13 @@ _FUNCTION = (
     rf"(?:operator\s*(?:\(\s*\)|[^\w\s(]{{1,3}})|[A-Za-z_](?:\w|::){{0,80}})\s*{_PARAMETERS}{_BODY}"
 )
 _CONSTRUCTOR = rf"(?P<what>{_WORD})\s+[A-Za-z_]\w*\s*{_PARAMETERS}\s*:\s*[A-Za-z_]\w*\s*[({{]"
+_LOOP = (
+    r"(?P<what>\b(?:[A-Z][A-Z0-9_]*_)?(?:UNROLL|PRAGMA)(?:_[A-Z0-9_]*)?\b(?:\s*\([\w\s,]{0,40}\))?)"
+    r"\s*\b(?:for|while|do)\b"
+)
 _CANDIDATE = rf"{_WORD}\s*[A-Za-z_({{]|\]\s*__[a-z]"
 """What all of these have: a word in capitals and what it is an attribute of, or a lambda's attribute."""
-_PLACES = (_LAMBDA, _CLASS, _PARAMETER, _BOUNDS, _BOUNDS_BEHIND, _FUNCTION, _CONSTRUCTOR)
+_PLACES = (_LAMBDA, _CLASS, _PARAMETER, _BOUNDS, _BOUNDS_BEHIND, _FUNCTION, _CONSTRUCTOR, _LOOP)
 
 
 def without_attributes(text: str) -> str:

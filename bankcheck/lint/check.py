@@ -9,16 +9,15 @@ from bankcheck.lint.checks import CHECKS
 from bankcheck.lint.compiled import ask
 from bankcheck.lint.config import Config
 from bankcheck.lint.facts import Facts, gather, rows_of
-from bankcheck.lint.findings import AccessRow, FileResult, Finding, Place, Summary, sort_key, with_fingerprints
+from bankcheck.lint.findings import AccessRow, FileResult, Finding, Summary, with_fingerprints
 from bankcheck.lint.glance import Include
 from bankcheck.lint.launches import KnownLaunch, find_launches
 from bankcheck.lint.program import read_program
-from bankcheck.lint.rules import BY_CODE
-from bankcheck.lint.source import Source, Suppression
+from bankcheck.lint.source import Source
+from bankcheck.lint.suppressions import suppressed
 from bankcheck.lint.unparsed import check_unparsed
 
 _CONFLICTS = frozenset(("BC101", "BC102", "BC103", "BC202", "BC203", "BC204"))
-_NEVER_SUPPRESSED = frozenset(("BC900",))
 
 
 def check_file(
@@ -41,7 +40,7 @@ def check_file(
     findings += check_unparsed(facts, config)
     findings = [_with_arch(finding, config) for finding in findings]
     findings = _deduplicated(findings)
-    findings = _suppressed(findings, source, config)
+    findings = suppressed(findings, facts, rows, config)
     wanted = [f for f in findings if f.code in config.codes and f.code not in config.ignores(path)]
     wanted = [f for f in wanted if f.code not in _CONFLICTS or (f.excess or 0) >= config.min_excess]
     return FileResult(path, tuple(with_fingerprints(wanted)), rows, summary)
@@ -59,7 +58,7 @@ def _rows(facts: Facts) -> Iterator[AccessRow]:
         for verdict in execution.verdicts:
             for row in rows_of(facts, execution, verdict):
                 key = (row.place, row.op, row.expression, row.kernel, row.block, tuple(row.bind.items()),
-                       row.wavefronts, row.ideal, row.ways, row.warp, row.reason)  # fmt: skip
+                       row.wavefronts, row.ideal, row.ways, row.warp, row.reason, row.instance)  # fmt: skip
                 if key not in seen:
                     seen.add(key)
                     yield row
@@ -103,40 +102,3 @@ def _deduplicated(findings: list[Finding]) -> list[Finding]:
         if old is None or (finding.excess or 0) > (old.excess or 0):
             best[key] = finding
     return list(best.values())
-
-
-def _suppressed(findings: list[Finding], source: Source, config: Config) -> list[Finding]:
-    """Findings with the comments that suppress them, and BC900 for comments that suppress nothing."""
-    suppressions = source.suppressions()
-    used: set[tuple[int, str]] = set()
-    result = []
-    for finding in findings:
-        for suppression in suppressions:
-            covered = finding.place.line <= suppression.covers <= finding.place.end_line
-            if covered and finding.code in suppression.codes and finding.code not in _NEVER_SUPPRESSED:
-                used.add((suppression.line, finding.code))
-                finding = finding._replace(suppressed=suppression.reason)
-                break
-        result.append(finding)
-    for suppression in suppressions:
-        result += _unused(suppression, used, source, config)
-    return sorted(result, key=sort_key)
-
-
-def _unused(suppression: Suppression, used: set[tuple[int, str]], source: Source, config: Config) -> list[Finding]:
-    messages = []
-    if not suppression.codes:
-        messages.append("this suppression names no code: write ignore[BC101]")
-    for code in suppression.codes:
-        if code not in BY_CODE:
-            messages.append(f"this suppression names '{code[:40]}', which is no rule")
-        elif (suppression.line, code) not in used and code in config.codes:
-            messages.append(f"this suppression of {code} suppresses nothing")
-    return [bad_comment(message, suppression.line, suppression.column, source) for message in messages]
-
-
-def bad_comment(message: str, line: int, column: int, source: Source) -> Finding:
-    """BC900 about a comment."""
-    text = source.line_text(line)
-    place = Place(source.path, line, column, line, max(len(text), column) + 1)
-    return Finding("BC900", "warning", message, place, source_line=text)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bankcheck.errors import BankcheckError
+from bankcheck.filenames import shown_name
 from bankcheck.hardware import arch_note
 from bankcheck.launch import Block
 from bankcheck.lint.compiled import MachineCode
@@ -100,9 +102,15 @@ def _from_table(table: Mapping[str, Any], path: Path) -> Config:
         for pattern, names in table.get("per-file-ignores", {}).items()
     )
     block = tuple(table["block"]) if "block" in table else None
-    if block is not None:
-        Block(*block)
-    arch_note(table.get("arch", "sm_90"))
+    try:
+        key = "block"
+        Block(*block) if block is not None else None
+        key = "arch"
+        arch_note(table.get("arch", "sm_90"))
+    except BankcheckError as problem:
+        raise BankcheckError(f"{path}: '{key}': {problem.message}") from None
+    for name in table.get("define", {}):
+        check_macro_name(name, f"{path}: define")
     defines = {str(name): str(value) for name, value in table.get("define", {}).items()}
     include = tuple(str(path.parent / name) for name in table.get("include", []))
     return Config(
@@ -110,6 +118,12 @@ def _from_table(table: Mapping[str, Any], path: Path) -> Config:
         defines=defines, include=include, exclude=tuple(table.get("exclude", [])), per_file_ignores=ignores,
         root=path.parent, origin=str(path),
     )  # fmt: skip
+
+
+def check_macro_name(name: str, where: str) -> None:
+    """Raises `BankcheckError` for what no macro can be called."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        raise BankcheckError(f"{where}: '{shown_name(name[:40])}' is no name of a macro: write NAME=VALUE")
 
 
 def _texts(value: Any) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from bankcheck.ctype import Opaque
+from bankcheck.ctype import Opaque, name_of, size_of
 from bankcheck.expr import Span
 from bankcheck.launch import Block
 from bankcheck.lint.counting import Counter
@@ -189,13 +189,28 @@ def rows_of(facts: Facts, execution: Execution, verdict: Verdict) -> Iterator[Ac
             traffic.wavefronts if traffic else None, traffic.ideal if traffic else None,
             traffic.ways if traffic else None,
             basis_of(execution, verdict, case) if counted else None, reason,
-            launch.assumed + verdict.assumed_for(case), notes,
+            launch.assumed + verdict.assumed_for(case), notes, instance,
         )  # fmt: skip
 
+    instance = _instance(execution)
     if not verdict.cases:
         yield row(None, verdict.reason)
     for case in verdict.cases:
         yield row(case, case.fault)
+
+
+def _instance(execution: Execution) -> str:
+    """The kernel with its template arguments, as one would write it; a parameter stands for one that is not known."""
+    launch, arguments = execution.launch, []
+    for parameter in execution.kernel.template:
+        name = parameter.name
+        if name in launch.sized:
+            arguments.append(f"{name} of {size_of(launch.types[name])} B")
+        elif name in launch.types:
+            arguments.append(name_of(launch.types[name]).partition("@")[0])
+        else:
+            arguments.append(str(launch.values.get(name, name)))
+    return f"{execution.kernel.name}<{', '.join(arguments)}>" if arguments else ""
 
 
 def basis_of(execution: Execution, verdict: Verdict, case: Case | None) -> Basis:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,13 @@ MAX_BYTES = 8 << 20
 MAX_HEADER_BYTES = 1 << 20
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1a\x1b"))
 """Control characters that no editor writes into a source."""
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a directory",
+}
 MAX_CONTROLS = 1 / 30
 MAX_UNDECODABLE = 3 / 4
 """Shares above which a file is no text. Comments in an older encoding stay far below."""
@@ -29,24 +37,45 @@ class Input(NamedTuple):
     data: bytes | None = None
     problem: str = ""
     """Why it cannot be read, where looking for it has shown that."""
+    aside: str = ""
+    """What it is, if a directory holds it and it is no regular file: told, but nothing to fail for."""
 
 
-def find_files(paths: Sequence[str], config: Config) -> list[Input]:
-    """The files to check: those named, and the CUDA files in directories. Raises `BankcheckError` for a path that is
-    not there."""
-    found: dict[str, Input] = {}
+class Found(NamedTuple):
+    """The files of a run, each once, and what there is to say about paths that give none."""
+
+    inputs: list[Input]
+    remarks: list[str]
+
+
+def find_files(paths: Sequence[str], config: Config) -> Found:
+    """The files to check: those named, and the CUDA files in directories."""
+    found: dict[tuple[str, str], Input] = {}
+    remarks = []
     for name in paths:
-        if os.path.isdir(name):
-            candidates = _below(name)
-        elif os.path.exists(name):
-            candidates = [Input(name)]
-        else:
-            what = f"a link to {_target(name)}" if os.path.islink(name) else "no such file or directory"
-            raise BankcheckError(f"{shown_name(name)}: {what}")
-        for item in candidates:
-            if not any(matches(shown(Path(item.path), config), pattern) for pattern in config.exclude):
-                found.setdefault(item.path, item)
-    return list(found.values())
+        candidates = _below(name) if os.path.isdir(name) else [_named(name)]
+        wanted = [item for item in candidates if not _excluded(item, config)]
+        if candidates and not wanted:
+            what = "all CUDA files in it are" if os.path.isdir(name) else "is"
+            remarks.append(f"{shown_name(name)}: {what} excluded by {config.origin}")
+        elif not candidates:
+            remarks.append(f"{shown_name(name)}: no {' or '.join(SUFFIXES)} files in it")
+        for item in wanted:
+            folder, base = os.path.split(item.path)
+            found.setdefault((os.path.realpath(folder), base), item)
+    return Found(list(found.values()), remarks)
+
+
+def _excluded(item: Input, config: Config) -> bool:
+    return any(matches(shown(Path(item.path), config), pattern) for pattern in config.exclude)
+
+
+def _named(name: str) -> Input:
+    """A path that the user names: what is not there is an error, but stops nothing."""
+    if os.path.exists(name):
+        return Input(name)
+    what = f"a link to {_target(name)}" if os.path.islink(name) else "no such file or directory"
+    return Input(name, problem=what)
 
 
 def _below(directory: str) -> list[Input]:
@@ -59,7 +88,7 @@ def _below(directory: str) -> list[Input]:
     for root, folders, files in os.walk(directory, onerror=closed):
         folders[:] = [folder for folder in folders if not folder.startswith(".")]
         paths = (str(Path(root) / name) for name in files if name.endswith(SUFFIXES))
-        found += [Input(path) for path in paths if os.path.isfile(path) or not os.path.exists(path)]  # no pipes
+        found += [Input(path, aside=_what_it_is(path)) for path in paths]
     return sorted(found)
 
 
@@ -87,9 +116,12 @@ def name_of(item: Input, config: Config) -> str:
     return shown(Path(item.path), config) if item.data is None else shown_name(item.path)
 
 
-def broken_link(path: str) -> str:
-    """What is wrong with a link that leads nowhere; empty for anything else."""
-    return f"this is a link to {_target(path)}" if os.path.islink(path) and not os.path.exists(path) else ""
+def _what_it_is(path: str) -> str:
+    """What is under a path if it is no regular file; empty for one."""
+    try:
+        return _KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "")
+    except OSError as problem:
+        return f"a link to {_target(path)}" if os.path.islink(path) else f"cannot be read: {problem.strerror}"
 
 
 def _target(path: str) -> str:
@@ -108,6 +140,8 @@ def read(item: Input) -> str:
     data = item.data
     if data is None:
         try:
+            if kind := _KINDS.get(stat.S_IFMT(os.stat(item.path).st_mode)):
+                raise BankcheckError(f"is {kind}: only regular files are read, and '-' is standard input")
             with open(item.path, "rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except OSError as problem:

@@ -83,6 +83,8 @@ class AccessRow(NamedTuple):
     """Why there is no count; empty if there is one."""
     assumptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    instance: str = ""
+    """The kernel with its template arguments, `k<float, 32>`; empty if it has none."""
 
     @property
     def excess(self) -> int | None:
@@ -121,9 +123,9 @@ def sort_key(finding: Finding) -> tuple[object, ...]:
 
 
 def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings with a stable identity: path, code, the line's text, and a number for several on one line.
+    """Findings with a stable identity: path, code, the line's text without blanks, a number for several on one line.
 
-    It survives edits elsewhere in the file, and two findings on one line stay two.
+    It survives edits elsewhere in the file and reformatting, and two findings on one line stay two.
     """
     ordered = sorted(findings, key=sort_key)
     if not ordered:
@@ -133,7 +135,7 @@ def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
     seen: dict[str, int] = {}
     result = []
     for finding in ordered:
-        line = " ".join(finding.source_line.split())
+        line = "".join(finding.source_line.split())
         key = "\0".join((finding.place.path.replace("\\", "/"), finding.code, line, finding.array))
         ordinal = seen.get(key, 0)
         seen[key] = ordinal + 1

@@ -20,7 +20,7 @@ from bankcheck.lint.state import Exit, Flow, OutOfSteps
 from bankcheck.lint.switches import Switches
 from bankcheck.lint.unbraced import unbraced_declarations
 from bankcheck.places import Address, Entity, Place
-from bankcheck.syntax import Tree, declarator_name, field_of
+from bankcheck.syntax import Tree, declarator_name, field_of, inside_parentheses
 
 _LASTING = (Flow.CONTINUE, Flow.BREAK, Flow.GOTO, Flow.RETURN)
 """Ways to leave, the shortest absence first."""
@@ -229,7 +229,7 @@ class Interpreter(Declarations, Switches):
                 if other is not None:
                     self.dead.append((other.start_byte, other.end_byte))
                 return self.inner(taken) if taken is not None else Flow.ON
-            return self.branch(condition, self.reader.file.source(condition_node).strip("()"), yes, no)
+            return self.branch(condition, inside_parentheses(self.reader.file.source(condition_node)), yes, no)
 
     def branch(self, condition: Node, why: str, yes: Tree | None, no: Tree | None) -> Flow:
         """Both sides of a condition that lanes may decide differently, and what they leave behind."""

@@ -11,7 +11,7 @@ from bankcheck.lint.trips import find_counter, part_ways
 from bankcheck.lint.unroll import MOST_PARTINGS, Unrolling
 from bankcheck.places import Address, Entity, Place
 from bankcheck.substitution import substitute
-from bankcheck.syntax import Tree, declarator_name, field_of
+from bankcheck.syntax import Tree, declarator_name, field_of, inside_parentheses
 
 MAX_PARTING_STEPS = 3_000
 """Steps in all iterations of a loop that lanes leave one after the other."""
@@ -33,7 +33,7 @@ class Loops(Unrolling):
 
     def _do_statement(self, node: Tree) -> Flow:
         condition = node.child_by_field_name("condition")
-        text = self.reader.file.source(condition).strip("() ") if condition is not None else ""
+        text = inside_parentheses(self.reader.file.source(condition)) if condition is not None else ""
         if text in ("0", "false"):  # a block that can be left early, as in many macros
             return self._block(node)
         return self.loop(node, condition, None, do=True)

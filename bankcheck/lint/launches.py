@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from bankcheck.ctype import Type
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const
 from bankcheck.launch import Block
+from bankcheck.lint.directives import told_about
 from bankcheck.lint.hosts import Host, components, hosts, template_value
 from bankcheck.lint.interpret import Interpreter
 from bankcheck.lint.machine import Launch
@@ -22,8 +22,6 @@ from bankcheck.syntax import Tree
 
 MAX_LAUNCHES = 24
 """Different launches and instances of one kernel that are judged; more are left out, with a note."""
-MAX_ABOVE = 40
-"""Lines of comments above a kernel among which a directive for it is looked for."""
 
 
 Instance = tuple[dict[str, int], dict[str, Type]]
@@ -129,7 +127,8 @@ def launches_of(
 ) -> Launches:  # fmt: skip
     """The launches to judge `kernel` for, in the order of precedence."""
     result = Launches(kernel)
-    fixed, blocks = _from_directives(kernel, program, directives, result)
+    told = told_about(kernel, program, directives)
+    fixed, blocks, result.problems = told.values, told.blocks, told.problems
     mine = [launch for launch in known if launch.is_of(kernel)]
     instances = _instances(kernel, program, mine)
     bases: list[tuple[Launch, list[Instance]]] = []
@@ -160,40 +159,6 @@ def _block(shape: tuple[int, int, int] | None) -> Block | None:
         return Block(*shape) if shape is not None else None
     except BankcheckError:
         return None
-
-
-def _from_directives(
-    kernel: Function, program: Program, directives: Sequence[Directive], result: Launches
-) -> tuple[dict[str, int], list[Block]]:
-    source = program.source
-    first = source.position(source.span(kernel.outer)[0])[0]
-    last = source.position(source.span(kernel.node)[1])[0]
-    values: dict[str, int] = {}
-    blocks: list[Block] = []
-    start, end = (bisect_left(directives, line, key=lambda d: d.line) for line in (first - MAX_ABOVE, last + 1))
-    for directive in directives[start:end]:
-        if directive.line < first and not _only_comments(program, directive.line, first):
-            continue
-        for name, text in directive.settings:
-            numbers = [int(part, 0) for part in text.split(",") if part.lstrip("-").isdecimal()]
-            if name == "block":
-                try:
-                    blocks.append(Block(*numbers[:3]))
-                except (BankcheckError, TypeError) as problem:
-                    result.problems.append((directive.line, f"block={text}: {problem}"))
-            elif not re.search(rf"\b{re.escape(name)}\b", program.source.source(kernel.outer)):
-                result.problems.append((directive.line, f"'{name}' does not occur in the kernel '{kernel.name}'"))
-            elif len(numbers) == 1 and abs(numbers[0]) < 1 << 63:
-                values[name] = numbers[0]
-            else:
-                result.problems.append((directive.line, f"{name}={text}: a number is needed"))
-    return values, blocks
-
-
-def _only_comments(program: Program, above: int, below: int) -> bool:
-    source = program.source
-    lines = (source.line_text(line).strip() for line in range(above + 1, below))
-    return all(not text or text.startswith(("//", "/*", "*", "#")) for text in lines)
 
 
 def _from_launch(kernel: Function, program: Program, launch: KnownLaunch) -> Launch:

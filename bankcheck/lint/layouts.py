@@ -73,11 +73,15 @@ def _compared(facts: Facts, execution: Execution, buffer: Buffer, padding: int) 
             text = f"{name} is not in this index: all lanes stay in one row, so the {_ways(verdict)}-way conflict stays"
             yield finding(facts, "BC204", text, execution, verdict, case)
         elif without < with_it:
-            text = f"{name} harms this access: {with_it} excess wavefronts with it, {without} without"
+            text = f"{name} harms this access: {_wavefronts(with_it)} with it, {without} without"
             yield finding(facts, "BC203", text, execution, verdict, case)
         elif without == with_it:
-            text = f"{name} does not help this access: {with_it} excess wavefronts with it and without"
+            text = f"{name} does not help this access: {_wavefronts(with_it)} with it and without"
             yield finding(facts, "BC202", text, execution, verdict, case)
+
+
+def _wavefronts(excess: int) -> str:
+    return f"{excess} excess wavefront{'s' * (excess != 1)}"
 
 
 def _key(verdict: Verdict) -> tuple[object, ...]:

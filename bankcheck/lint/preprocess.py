@@ -39,6 +39,7 @@ _TOKEN = re.compile(
 )
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)", re.DOTALL)
 _DEFINE = re.compile(r"(\w+)(\([^)]*\))?[ \t]*(.*)", re.DOTALL)
+_PRAGMA = re.compile(r'\b_Pragma\s*\(\s*(?:L|u8|[uU])?"(?:\\.|[^"\\])*"\s*\)')
 _PREDEFINED = {"__CUDACC__": "1", "__NVCC__": "1", "__CUDA_ARCH__": "900", "__cplusplus": "201703L"}
 
 
@@ -199,7 +200,7 @@ class _Preprocessor:
                 return None, end
         if self._total > MAX_TOTAL:
             return None, end
-        expansion = self._expand_macro(macro, arguments, frozenset(), 0).replace("\n", " ")
+        expansion = _PRAGMA.sub(" ", self._expand_macro(macro, arguments, frozenset(), 0).replace("\n", " "))
         if len(expansion) > MAX_EXPANSION:
             return None, end
         self._total += len(expansion)

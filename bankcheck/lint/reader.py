@@ -104,9 +104,11 @@ class Reader(PlaceReader):
             return self._misread(entity, node) if node.has_error else entity
         except (BankcheckError, IndexError) as problem:  # IndexError: broken text, with parts missing
             if getattr(self, f"_{node.type}", None) is None and node.type not in _OPAQUE:
+                kind = node.type.replace("_", " ")
+                why = f"it is used in {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
                 for child in node.named_children:
                     if child.type not in _OPAQUE:
-                        self.escapes(self.value(child), child, f"it is used in a {node.type.replace('_', ' ')}")
+                        self.escapes(self.value(child), child, why)
             why = problem.message if isinstance(problem, BankcheckError) else "this is not an expression"
             return Unknown(why, self.snippet.span(node))
 

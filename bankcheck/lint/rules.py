@@ -97,11 +97,12 @@ RULES: tuple[Rule, ...] = (
     Rule("BC901", "not-analysed", "note",
          "A shared-memory access could not be counted; the message says why.",
          "Indices read from memory and code that lint does not see stay unknown. They are never counted as clean: the "
-         "summary says how many there are, and --all lists them.", False),
+         "summary says how many there are, --all lists them, and with `extend-select = [\"BC901\"]` each is a note in "
+         "every format.", False),
     Rule("BC902", "not-parsed", "note",
          "A region of the file could not be parsed; accesses in it are not seen.",
          "Lint reads CUDA without a compiler. Unusual macros may hide the structure of a region; give their values "
-         "with --define or in the configuration."),
+         "with --define or in the configuration (`-D NAME=` makes a macro that stands for nothing)."),
 )  # fmt: skip
 BY_CODE = {rule.code: rule for rule in RULES}
 

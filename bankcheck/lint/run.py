@@ -1,4 +1,4 @@
-"""A run over many files: their launches, the checks (in several processes if asked), the baseline."""
+"""A run over many files: their launches, the checks (in several processes if asked)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bankcheck.errors import BankcheckError
 from bankcheck.lint.config import Config
-from bankcheck.lint.files import Input, broken_link, include_for, name_of, read
+from bankcheck.lint.files import Input, include_for, name_of, read
 from bankcheck.lint.findings import FileResult, Finding, Place, with_fingerprints
 from bankcheck.lint.glance import Include, may_use_shared
 
@@ -62,8 +62,8 @@ def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
 def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...], *, use_cache: bool = False) -> FileResult:
     """One file. What goes wrong with it is part of the result."""
     path = name_of(item, config)
-    if item.data is None and (unread := broken_link(item.path)):
-        return FileResult(path, _not_there(unread, path, config))
+    if item.aside:
+        return FileResult(path, _not_read(item.aside, path, config))
     try:
         text = read(item)
         include = include_for(item, config)
@@ -91,9 +91,9 @@ def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...], *,
         return FileResult(path, failure=f"internal error, please report: {type(problem).__name__}: {problem}")
 
 
-def _not_there(why: str, path: str, config: Config) -> tuple[Finding, ...]:
-    """BC902 about a link in a directory: it holds no code, so it does not make the run fail, but it is told."""
-    note = Finding("BC902", "note", f"{why}: not analysed", Place(path, 1, 1, 1, 2))
+def _not_read(what: str, path: str, config: Config) -> tuple[Finding, ...]:
+    """BC902 about a pipe or a broken link in a directory: it holds no code to fail for, but it is told."""
+    note = Finding("BC902", "note", f"this is {what}: not analysed", Place(path, 1, 1, 1, 2))
     wanted = note.code in config.codes - config.ignores(path)
     return tuple(with_fingerprints([note])) if wanted else ()
 
@@ -134,10 +134,3 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
 def _kernels_in(text: str) -> set[str]:
     """The names of the kernels that a text defines, and perhaps some more."""
     return {name for head in _HEADS.findall(text) for name in _CALLED.findall(head)}
-
-
-def mark_known(results: Iterable[FileResult], known: frozenset[str]) -> Iterator[FileResult]:
-    """The results with the findings of a baseline marked."""
-    for result in results:
-        findings = tuple(f._replace(known=f.fingerprint in known) for f in result.findings)
-        yield result._replace(findings=findings)

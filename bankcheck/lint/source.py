@@ -20,9 +20,9 @@ _SETTING = re.compile(r"([A-Za-z_][\w.]*)\s*=\s*(-?\w+(?:,\d+)*)")
 
 
 class Suppression(NamedTuple):
-    """`// bankcheck: ignore[BC101] reason`: the lines it covers and the codes it names."""
+    """`// bankcheck: ignore[BC101] reason`: the lines it covers and the rules it names, as --select takes them."""
 
-    codes: tuple[str, ...]
+    names: tuple[str, ...]
     reason: str
     line: int
     """Where the comment starts (1-based)."""
@@ -134,8 +134,8 @@ class Source:
             if match is None:
                 continue
             line, column = self.position(comment.start)
-            codes = tuple(re.split(r"[,\s]+", match[1].strip())) if match[1] and match[1].strip() else ()
-            found.append(Suppression(codes, match[2].strip(" */\n"), line, self._covered(comment, line), column))
+            names = tuple(name for name in re.split(r"[,\s]+", match[1] or "") if name)
+            found.append(Suppression(names, match[2].strip(" */\n"), line, self._covered(comment, line), column))
         return found
 
     def directives(self) -> list[Directive]:

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from bankcheck.lint.config import Config
+from bankcheck.lint.directives import without_function
 from bankcheck.lint.facts import MAX_REGIONS, Facts
 from bankcheck.lint.findings import Finding, Place
 from bankcheck.lint.glance import UNKNOWN_QUALIFIER, UNKNOWN_SCALAR
 from bankcheck.lint.unbraced import unbraced_declarations
 from bankcheck.syntax import Tree
 
+_IGNORE = re.compile(r"[a-z]+\s*\[|i[gn]\w*o", re.IGNORECASE)
+"""What somebody may have written who meant `ignore[...]`."""
 _DEVICE = re.compile(r"__shared__|__global__|__device__|threadIdx|__syncthreads|asm\b")
 
 
@@ -113,8 +116,12 @@ def _directives(facts: Facts) -> Iterator[Finding]:
     for directive in facts.directives:
         if directive.rest or not directive.settings:
             what = directive.rest[:40] or "nothing"
-            message = f"this directive is not understood at '{what}': write 'bankcheck: block=32,8 N=1024'"
+            meant = "ignore[BC101] reason" if _IGNORE.match(directive.rest) else "block=32,8 N=1024"
+            message = f"this directive is not understood at '{what}': write 'bankcheck: {meant}'"
             yield finding(directive.line, directive.column, message)
+    for directive in without_function(facts.program, facts.directives):
+        message = "this directive belongs to no kernel: write it directly above one"
+        yield finding(directive.line, directive.column, message)
     seen = set()
     for launches in facts.launches:
         for line, problem in launches.problems:

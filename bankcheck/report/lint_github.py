@@ -10,7 +10,7 @@ from bankcheck.report.github import annotation
 
 def render(results: Sequence[FileResult]) -> str:
     """One annotation per finding that counts."""
-    return "\n".join(_annotation(f) for r in results for f in r.findings if f.active and f.code != "BC901")
+    return "\n".join(_annotation(f) for r in results for f in r.findings if f.active)
 
 
 def _annotation(finding: Finding) -> str:

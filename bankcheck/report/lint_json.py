@@ -32,7 +32,7 @@ def render(results: Sequence[FileResult], *, everything: bool) -> str:
 
 
 def _listed(finding: Finding, everything: bool) -> bool:
-    return everything or (finding.active and finding.code != "BC901")
+    return everything or finding.active
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def _row(row: AccessRow) -> dict[str, Any]:
     return {
         "path": row.place.path, "line": row.place.line, "col": row.place.column, "array": row.array, "op": row.op,
         "expression": row.expression, "bytes_per_lane": row.bytes_per_lane, "kernel": row.kernel,
-        "block": list(row.block), "bind": dict(row.bind), "warp": row.warp, "wavefronts": row.wavefronts,
-        "ideal": row.ideal, "excess": row.excess, "ways": row.ways, "basis": row.basis, "reason": row.reason or None,
-        "assumptions": list(row.assumptions), "notes": list(row.notes),
+        "instance": row.instance or None, "block": list(row.block), "bind": dict(row.bind), "warp": row.warp,
+        "wavefronts": row.wavefronts, "ideal": row.ideal, "excess": row.excess, "ways": row.ways, "basis": row.basis,
+        "reason": row.reason or None, "assumptions": list(row.assumptions), "notes": list(row.notes),
     }  # fmt: skip

@@ -8,29 +8,32 @@ from bankcheck.lint.findings import AccessRow, FileResult, Finding, Summary
 from bankcheck.report.style import bad, faint, good, plural, strong
 
 MAX_MARKS = 100
-QUIET = ("BC105", "BC901")
+MIN_COLUMNS = 40
+"""Of a line of code that are shown however narrow the terminal is."""
+CUT = "..."
+QUIET = ("BC105",)
 """Rules whose notes are shown only where all accesses are."""
 
 
-def render(results: Sequence[FileResult], *, everything: bool, frames: bool) -> str:
-    """The report. `everything` lists all accesses; `frames` shows the code of each finding."""
+def render(results: Sequence[FileResult], *, everything: bool, frames: bool, width: int = 120) -> str:
+    """The report. `everything` lists all accesses; `frames` shows the code of each finding, `width` columns of it."""
     lines: list[str] = []
     for result in results:
         for finding in result.findings:
             if finding.active and (finding.severity != "note" or finding.code not in QUIET or everything):
-                lines += _finding(finding, frames)
+                lines += _finding(finding, width if frames else 0)
         if everything:
             lines += _rows(result.rows)
     return "\n".join([*lines, summary_line(results)])
 
 
-def _finding(finding: Finding, frames: bool) -> list[str]:
+def _finding(finding: Finding, width: int) -> list[str]:
     place = finding.place
     code = {"error": bad, "warning": bad, "note": faint}[finding.severity](finding.code)
     where = f"{_clean(place.path)}:{place.line}:{place.column}"
-    lines = [f"{strong(where)} {code} {_clean(finding.message)}{f' [{finding.basis}]' if finding.basis else ''}"]
-    if frames:
-        lines += _frame(finding)
+    lines = [f"{strong(where)} {code} {_clean(finding.message)}{_tags(finding)}"]
+    if width:
+        lines += _frame(finding, width)
     if finding.hint:
         lines.append(f"  {good('fix:')} {_clean(finding.hint)}")
     for text in finding.assumptions:
@@ -38,27 +41,48 @@ def _finding(finding: Finding, frames: bool) -> list[str]:
     return lines
 
 
-def _frame(finding: Finding) -> list[str]:
-    """The line with a marker below, and the places that explain it."""
+def _tags(finding: Finding) -> str:
+    """Whether it is only a note, and how it is known."""
+    tags = [tag for tag in ("note" if finding.severity == "note" else "", finding.basis) if tag]
+    return f" [{', '.join(tags)}]" if tags else ""
+
+
+def _frame(finding: Finding, width: int) -> list[str]:
+    """The line with a marker below, as much of it as there is room for, and the places that explain it."""
     place, line = finding.place, finding.source_line.replace("\t", " ")
     number = str(place.line)
     last = place.end_column if place.end_line == place.line else len(line) + 1
     marks = max(1, min(last - place.column, len(line) - place.column + 1, MAX_MARKS))
     margin = " " * len(number)
+    shown, column = _window(line, place.column, max(width - len(number) - 5, MIN_COLUMNS))
+    marks = max(1, min(marks, len(shown) - column + 1))
     lines = [
-        f"  {faint(number + ' |')} {_clean(line)}",
-        f"  {faint(margin + ' |')} {' ' * (place.column - 1)}{bad('^' * marks)}",
+        f"  {faint(number + ' |')} {_clean(shown)}",
+        f"  {faint(margin + ' |')} {' ' * (column - 1)}{bad('^' * marks)}",
     ]
     for label in finding.related:
         lines.append(f"  {faint(f'{margin} = {_clean(label.place.path)}:{label.place.line}: {_clean(label.text)}')}")
     return lines
 
 
+def _window(line: str, column: int, width: int) -> tuple[str, int]:
+    """A part of a line around a column, dots where it is cut, and the column in it."""
+    if len(line) <= width:
+        return line, column
+    left = max(0, min(column - 1 - width // 3, len(line) - width))
+    part = line[left : left + width]
+    if left:
+        part = CUT + part[len(CUT) :]
+    if left + width < len(line):
+        part = part[: -len(CUT)] + CUT
+    return part, column - left
+
+
 def _rows(rows: Sequence[AccessRow]) -> list[str]:
     """A line per access, kernel and block: its worst count, and how many others it has."""
     grouped: dict[tuple[object, ...], list[AccessRow]] = {}
     for row in rows:
-        key = row.place, row.op, row.expression, row.kernel, row.block, row.bytes_per_lane, row.reason
+        key = row.place, row.op, row.expression, row.kernel, row.block, row.bytes_per_lane, row.reason, row.instance
         grouped.setdefault(key, []).append(row)
     lines = []
     for group in grouped.values():
@@ -70,8 +94,10 @@ def _rows(rows: Sequence[AccessRow]) -> list[str]:
 
 def _row(row: AccessRow) -> str:
     where = f"{_clean(row.place.path)}:{row.place.line}:{row.place.column}"
-    values = "".join(f" {name}={value}" for name, value in row.bind.items())
-    what = f"{row.op} {_clean(row.expression)} in {row.kernel}<{'x'.join(map(str, row.block))}>{values}"
+    values = "".join(f", {name}={value}" for name, value in row.bind.items())
+    block = f", block {'x'.join(map(str, row.block))}" if all(row.block) else ""
+    operation = f"{row.op} " if row.op != "unknown" else ""
+    what = f"{operation}{_clean(row.expression)} in {_clean(row.instance or row.kernel)}{block}{values}"
     if row.wavefronts is None:
         return faint(f"{where} not analysed: {what}: {_clean(row.reason)}")
     state = good("clean") if not row.excess else bad(f"{row.ways}-way")

@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Finished
 
 from compiled.support import need_tools
 
@@ -135,3 +137,56 @@ def test_lint_alone_loads_no_compiler(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+# Without the tools
+
+WITHOUT_NUMPY = """
+import sys, threading
+class NoNumpy:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "numpy":
+            raise ModuleNotFoundError(f"No module named {name!r}")
+sys.meta_path.insert(0, NoNumpy())
+from bankcheck.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("command", [["lint", "--compiled"], ["profile"]])
+def test_without_numpy_one_line_says_what_to_install(tmp_path: Path, command: list[str]) -> None:
+    need_tools()
+    (tmp_path / "k.cu").write_text(KERNELS.replace("INSTANCES", BAD))
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "BANKCHECK_CACHE": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_NUMPY, *command, "k.cu"], capture_output=True, text=True, timeout=120,
+        cwd=tmp_path, env=environment, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2 and not done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("bankcheck: error: ") and "numpy" in line and "pip install 'bankcheck[compile]'" in line
+
+
+@pytest.mark.parametrize("command", [["lint", "--compiled"], ["profile", "--nvcc", "nvrtc", "--no-cache"]])
+@pytest.mark.parametrize("missing", ["nvdisasm", "nvcc"])
+def test_without_a_tool_one_line_says_what_to_install(
+    tmp_path: Path,
+    command: list[str],
+    missing: str,
+    bankcheck: Callable[..., Finished],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from bankcheck.compiled import compilers, toolchain
+
+    (tmp_path / "k.cu").write_text(KERNELS.replace("INSTANCES", BAD))
+    for module in (compilers, toolchain):
+        if missing == "nvdisasm":
+            need_tools()
+        else:
+            monkeypatch.setattr(module, "find_library", lambda name: None)
+        monkeypatch.setattr(module, "find_tool", lambda name: None if name == missing else sys.executable)
+    done = bankcheck(*command, str(tmp_path / "k.cu"))
+    assert done.code == 2 and not done.out
+    (line,) = done.err.splitlines()
+    assert missing in line and "was not found" in line.replace("neither nvcc nor NVRTC was found", "was not found")
+    assert "pip install 'bankcheck[compile]'" in line

@@ -81,3 +81,43 @@ def test_a_word_that_is_the_type_stays() -> None:
 def test_what_could_not_be_read_makes_no_claim() -> None:
     for text, code in ((KERNEL.replace("s[t * f(2)] = 0;", "int y = n @ 2;"), "BC902"), (KERNEL, "BC901")):
         assert {f.basis for f in lint(text, EVERYTHING).findings if f.code == code} == {None}
+
+
+LOOP = "      for (int i = 0; i < 2; ++i) s[t * 4 + i * 2048] = 0;\n"
+
+
+@pytest.mark.parametrize(
+    "word", ["CUTE_UNROLL", "CUTLASS_PRAGMA_NO_UNROLL", "UNROLL", "PRAGMA_UNROLL(4)", "LIB_UNROLL_2"]
+)
+@pytest.mark.parametrize(
+    "loop", [LOOP, LOOP.replace("for", "\n for"), "  int i = 0; {} do s[t * 4] = 0; while (++i < 2);\n"]
+)
+def test_a_word_for_unrolling_in_front_of_a_loop_is_a_pragma(word: str, loop: str) -> None:
+    body = loop.format(word) if "{}" in loop else word + loop
+    codes, counts = found("", KERNEL.replace("s[t * f(2)] = 0;", body))
+    assert codes == [] and set(counts) == {4}
+
+
+@pytest.mark.parametrize("word", ["OTHERWISE", "IF_DEBUG", "UNROLLED_IF"])
+def test_another_word_in_front_of_a_loop_is_reported(word: str) -> None:
+    assert found("", KERNEL.replace("s[t * f(2)] = 0;", word + LOOP))[0]
+
+
+@pytest.mark.parametrize(
+    "macros",
+    [
+        '#define GO _Pragma("unroll")',
+        "#define DO(x) _Pragma(#x)\n#define GO DO(unroll 4)",
+        '#define ONE _Pragma ( "unroll" )\n#define GO ONE ONE _Pragma(L"a \\" b)")',
+        "#define GO",
+    ],
+)
+def test_pragmas_out_of_macros_are_none_of_the_code(macros: str) -> None:
+    assert found(macros, KERNEL.replace("s[t * f(2)] = 0;", "GO" + LOOP)) == ([], [4])
+
+
+def test_the_advice_for_a_word_that_is_not_known_works() -> None:
+    """That of `explain BC902`: `-D NAME=`."""
+    text = KERNEL.replace("s[t * f(2)] = 0;", "OTHERWISE" + LOOP)
+    result = lint(text, EVERYTHING._replace(defines={"OTHERWISE": ""}))
+    assert [row.wavefronts for row in result.rows] == [4] and "BC902" not in {f.code for f in result.findings}

@@ -43,8 +43,8 @@ def test_exit_codes() -> None:
     assert run("lint", "good.cu")[0] == 0
     assert run("lint", "bad.cu")[0] == 1
     assert run("lint", "bad.cu", "--exit-zero")[0] == 0
-    with pytest.raises(BankcheckError, match="no such file"):
-        run("lint", "missing.cu")
+    code, _, err = run("lint", "missing.cu")
+    assert code == 2 and "no such file" in err
     with pytest.raises(BankcheckError, match="no rule"):
         run("lint", "bad.cu", "--select", "BC777")
 
@@ -66,6 +66,23 @@ def test_directories_standard_input_and_files_without_shared_memory() -> None:
     assert out.count("BC101") == 2 and "in 3 files" in out
     code, out, _ = run("lint", "-", "--stdin-filename", "editor.cu", stdin=BAD)
     assert code == 1 and out.startswith("editor.cu:6:")
+
+
+def test_instances_are_told_apart() -> None:
+    body = "{ __shared__ T s[33 * N]; s[threadIdx.x * N] = 0; if (q) q[0] = 0; }\n"
+    calls = "k<float, 1><<<1, 32>>>(p); k<double, 1><<<1, 32>>>(p); k<float, 2><<<1, 32>>>(p);"
+    write("k.cu", f"template <typename T, int N> __global__ void k(T* q) {body}void f() {{ {calls} }}\n")
+    _, out, _ = run("lint", "k.cu", "--all")
+    for instance in ("k<float, 1>", "k<double, 1>", "k<float, 2>"):
+        assert out.count(f"store s[threadIdx.x * N] in {instance}, block 32x1x1") == 1
+    rows = json.loads(run("lint", "k.cu", "--all", "--format", "json")[1])["accesses"]
+    assert [row["instance"] for row in rows] == ["k<float, 1>", "k<double, 1>", "k<float, 2>"]
+    write("k.cu", f"template <typename T, int N> __global__ void k(T* q) {body}")
+    rows = json.loads(run("lint", "k.cu", "--all", "--format", "json")[1])["accesses"]
+    assert {row["instance"] for row in rows} == {f"k<T of {size} B, N>" for size in (1, 2, 4, 8)}
+    write("k.cu", kernel("__shared__ float s[32]; s[threadIdx.x] = 0; if (false) s[0] = 0;"))
+    rows = json.loads(run("lint", "k.cu", "--all", "--format", "json")[1])["accesses"]
+    assert {row["instance"] for row in rows} == {None}
 
 
 def test_several_processes_give_the_same_report() -> None:
@@ -100,7 +117,11 @@ def test_a_launch_is_of_the_launching_files_own_kernel(included: bool) -> None:
     write("two.cu", f"__global__ void k() {COLUMN}void f() {{ k<<<1, 16>>>(); }}\n")
     write("nvrtc.cu", f"__global__ void k() {COLUMN}")
     _, out, _ = run("lint", "one.cu", "two.cu", "nvrtc.cu", *(["k.cuh"] if included else []), "--all")
-    blocks = {(line.split(":")[0], line.split("<")[1].split(">")[0]) for line in out.splitlines() if "k<" in line}
+    blocks = {
+        (line.split(":")[0], line.split("in k, block ")[1].split(":")[0])
+        for line in out.splitlines()
+        if " in k" in line
+    }
     own = ("k.cuh" if included else "one.cu", "4x1x1")
     assert blocks == {own, ("two.cu", "16x1x1"), ("nvrtc.cu", "256x1x1")}
 
@@ -123,6 +144,24 @@ def test_select_ignore_and_min_excess() -> None:
     assert run("lint", "bad.cu", "--min-excess", "32")[0] == 0
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("--select", ""), ("--select", " , "), ("-D", "3X=3"), ("-D", "=3"), ("-D", ""), ("-D", "F(x)=x"), ("-D", "a b")],
+)
+def test_options_that_say_nothing_are_errors(arguments: tuple[str, ...]) -> None:
+    write("bad.cu", BAD)
+    with pytest.raises(BankcheckError, match=arguments[0] if arguments[0] == "--select" else "--define"):
+        run("lint", "bad.cu", *arguments)
+
+
+def test_a_macro_without_a_value_is_1_and_one_with_an_empty_value_is_nothing() -> None:
+    text = "__global__ void k() { __shared__ float s[99][P 32]; s[threadIdx.x][0] = 0; }\n"
+    write("k.cu", text)
+    assert "32-way" in run("lint", "k.cu", "-D", "P=")[1]
+    write("k.cu", text.replace("P 32", "P * 32"))
+    assert "32-way" in run("lint", "k.cu", "-D", "P")[1]
+
+
 def test_all_lists_clean_and_unknown_accesses() -> None:
     write("k.cu", example("BC901_bad.cu"))
     code, out, _ = run("lint", "k.cu", "--all", "--select", "ALL")
@@ -133,6 +172,32 @@ def test_all_lists_clean_and_unknown_accesses() -> None:
     names += ("wavefronts", "ideal", "excess", "ways", "basis")
     assert all(set(names) <= row.keys() for row in rows)
     assert [row["wavefronts"] is None for row in rows] == [bool(row["reason"]) for row in rows]
+
+
+@pytest.mark.parametrize("how", ["--select BC901", "--select ALL", "--select not-analysed", "extend-select"])
+def test_what_is_not_analysed_is_a_note_in_every_format_if_selected(how: str) -> None:
+    write("k.cu", example("BC901_bad.cu"))
+    assert "BC901" not in run("lint", "k.cu")[1]
+    options = how.split() if how.startswith("-") else []
+    if not options:
+        write("bankcheck.toml", 'extend-select = ["BC901"]\n')
+    for output in ("text", "json", "github", "sarif"):
+        code, out, _ = run("lint", "k.cu", *options, "--format", output)
+        assert code == 0 and "BC901" in out
+        if output == "text":
+            line = next(line for line in out.splitlines() if "BC901" in line)
+            assert line.startswith("k.cu:6:") and "not analysed: " in line and line.endswith(" [note]")
+            assert "0 findings" in out
+        elif output == "json":
+            assert [(f["code"], f["severity"]) for f in json.loads(out)["findings"]] == [("BC901", "note")]
+        elif output == "github":
+            assert out.startswith("::notice file=k.cu,line=6")
+        else:
+            (result,) = json.loads(out)["runs"][0]["results"]
+            assert (result["ruleId"], result["level"]) == ("BC901", "note")
+    write("k.cu", example("BC901_bad.cu").replace("];  //", "];  // bankcheck: ignore[BC901] data //"))
+    code, out, _ = run("lint", "k.cu", *options)
+    assert code == 0 and "BC901" not in out
 
 
 # Suppression
@@ -155,12 +220,17 @@ def test_a_suppression_needs_a_known_code_and_a_finding() -> None:
     assert codes(kernel('const char* s = "// bankcheck: ignore[BC101]";')) == []
 
 
-def test_directives_that_make_no_sense_are_reported() -> None:
-    text = "// bankcheck: block=0\n__global__ void k() { __shared__ float s[64]; s[threadIdx.x] = 0; }\n"
-    assert codes(text) == ["BC900@1"]
-    assert codes(text.replace("block=0", "blok 32")) == ["BC900@1"]
-    assert codes(text.replace("block=0", "block=32 N=4")) == ["BC900@1"]
-    assert codes(text.replace("block=0", "block=32 n=4").replace("k()", "k(int n)")) == []
+CONDITIONS = ["(a > b) == up", "(a) > (b)", "((a > b))", "(a > b) && (b > up)", "a > b"]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("how", ["if ({})", "if ( {} )", "if (({}))"])
+def test_a_condition_is_quoted_as_it_is_written(condition: str, how: str) -> None:
+    body = "__shared__ float s[64]; int a = g[threadIdx.x], b = g[threadIdx.x + 1], up = n;"
+    text = kernel(body + how.format(condition) + " s[threadIdx.x * 2] = 1;")
+    told = {text for finding in lint(text).findings for text in finding.assumptions if "decides" in text}
+    plain = condition[2:-2] if condition.startswith("((") else condition
+    assert told == {f"all lanes take part where '{plain}' decides"}
 
 
 # Configuration
@@ -188,7 +258,7 @@ def test_configured_block_and_macros() -> None:
 @pytest.mark.parametrize(
     "text",
     ["unknown = 1", "select = 'BC101'", 'select = ["BC777"]', "min-excess = 0", "block = [0]", "block = [1, 2, 3, 4]",
-     'arch = "sm_60"', "define = 3", "not toml", '[per-file-ignores]\n"a" = "BC101"'],
+     'arch = "sm_60"', "define = 3", "define = {3X = 3}", "not toml", '[per-file-ignores]\n"a" = "BC101"'],
 )  # fmt: skip
 def test_what_is_not_known_in_a_configuration_is_an_error(text: str) -> None:
     write("bankcheck.toml", text)
@@ -197,29 +267,29 @@ def test_what_is_not_known_in_a_configuration_is_an_error(text: str) -> None:
         run("lint", "good.cu")
 
 
-# Baseline
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [('arch = "sm_60"', "arch"), ('arch = "volta"', "arch"), ("block = [1024, 2]", "block"), ("block = [0]", "block"),
+     ('select = ["BC777"]', "select"), ("min-excess = 0", "min-excess"), ("define = {3X = 3}", "define"),
+     ("frob = 1", "frob"), ('[per-file-ignores]\n"a" = ["x"]', "per-file-ignores")],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["bankcheck.toml", "pyproject.toml"])
+def test_an_error_in_a_configuration_names_the_file_and_the_key(text: str, key: str, name: str) -> None:
+    table = "[tool.bankcheck]\n" if name == "pyproject.toml" else ""
+    write(name, table + text.replace("[per", "[tool.bankcheck.per" if table else "[per"))
+    write("good.cu", GOOD)
+    with pytest.raises(BankcheckError) as error:
+        run("lint", "good.cu")
+    assert name in error.value.message and key in error.value.message
 
 
-def test_a_baseline_lets_only_new_findings_count() -> None:
-    write("bad.cu", BAD)
-    assert run("lint", "--write-baseline", "known.json")[0] == 0
-    code, out, _ = run("lint", "--baseline", "known.json")
-    assert code == 0 and "0 findings (1 in the baseline)" in out
-    write("bad.cu", "// moved down\n\n" + BAD)
-    assert run("lint", "--baseline", "known.json")[0] == 0
-    write("worse.cu", BAD)
-    code, out, _ = run("lint", "--baseline", "known.json")
-    assert code == 1 and out.startswith("worse.cu:6")
-
-
-def test_a_file_that_is_no_baseline_is_an_error() -> None:
-    write("bad.cu", BAD)
-    for text in ("{", "[]", '{"schema": 2, "findings": []}'):
-        write("known.json", text)
-        with pytest.raises(BankcheckError):
-            run("lint", "--baseline", "known.json")
-    with pytest.raises(BankcheckError, match="cannot read"):
-        run("lint", "--baseline", "nowhere.json")
+@pytest.mark.parametrize(
+    ("option", "value"), [("--arch", "sm_60"), ("--arch", "volta"), ("--block", "1024,2"), ("--block", "0")]
+)
+def test_an_error_in_an_option_names_the_option(option: str, value: str) -> None:
+    write("good.cu", GOOD)
+    with pytest.raises(BankcheckError, match=option):
+        run("lint", "good.cu", option, value)
 
 
 # Explain

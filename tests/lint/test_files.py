@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
@@ -189,7 +192,9 @@ def test_a_link_that_leads_nowhere_is_told_and_stops_nothing(target: str) -> Non
     done = lint(".")
     assert (done.code, done.err) == (0, "")
     line = next(line for line in done.out.splitlines() if line.startswith("here.cu"))
-    assert line.startswith(f"here.cu:1:1 BC902 this is a link to '{target}': ") and line.endswith(": not analysed")
+    assert line.startswith(f"here.cu:1:1 BC902 this is a link to '{target}': ") and line.endswith(
+        ": not analysed [note]"
+    )
     Path("bad.cu").write_text(BAD)
     assert lint(".").code == 1 and "bad.cu:6" in lint(".", "--jobs", "2").out
     assert "here.cu" not in lint(".", "--ignore", "BC902").out
@@ -208,13 +213,80 @@ def test_links_from_folder_to_folder_come_to_an_end() -> None:
     assert lint("a/round/k.cu").code == 2
 
 
+def make_pipe(path: Path) -> str:
+    os.mkfifo(path)
+    return "a pipe"
+
+
+def make_socket(path: Path) -> str:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path.name)
+    return "a socket"
+
+
+def make_device(path: Path) -> str:
+    path.symlink_to("/dev/zero")
+    return "a device"
+
+
+def make_link_to_pipe(path: Path) -> str:
+    path.with_suffix(".pipe").exists() or os.mkfifo(path.with_suffix(".pipe"))
+    path.symlink_to(path.with_suffix(".pipe").name)
+    return "a pipe"
+
+
+def make_loop(path: Path) -> str:
+    path.symlink_to(path.name)
+    return f"a link to '{path.name}': {os.strerror(errno.ELOOP)}"
+
+
 @posix
-def test_pipes_and_devices_in_a_directory_are_not_waited_for() -> None:
-    os.mkfifo("pipe.cu")
-    Path("zero.cu").symlink_to("/dev/zero")
+@pytest.mark.parametrize("make", [make_pipe, make_socket, make_device, make_link_to_pipe, make_loop])
+def test_only_regular_files_are_read_and_what_else_there_is_is_told(make: Callable[[Path], str]) -> None:
+    what = make(Path("odd.cu"))
     Path("bad.cu").write_text(BAD)
-    assert "in 1 file;" in lint(".").out
-    assert "more than" in lint("zero.cu").err
+    done = lint(".")
+    assert (done.code, done.err) == (1, "")
+    assert "bad.cu:6" in done.out and f"odd.cu:1:1 BC902 this is {what}: not analysed" in done.out
+    done = lint("odd.cu", "bad.cu")
+    assert done.code == 2 and "bad.cu:6" in done.out
+    assert f"bankcheck: error: odd.cu: {'is ' if make is not make_loop else ''}{what}" in done.err
+    os.rename("odd.cu", "odd.h")
+    Path("bad.cu").write_text('#include "odd.h"\n' + BAD)
+    assert lint("bad.cu").out.startswith("bad.cu:7")
+
+
+def test_what_is_not_there_is_an_error_that_stops_nothing() -> None:
+    Path("bad.cu").write_text(BAD)
+    done = lint("nowhere.cu", "bad.cu", "nothing")
+    assert done.code == 2 and done.out.startswith("bad.cu:6")
+    assert done.err.splitlines() == [
+        "bankcheck: error: nowhere.cu: no such file or directory",
+        "bankcheck: error: nothing: no such file or directory",
+    ]
+
+
+def test_a_file_is_checked_once_however_it_is_spelled() -> None:
+    Path("sub").mkdir()
+    Path("sub/bad.cu").write_text(BAD)
+    ways = ["sub/bad.cu", "./sub/bad.cu", "sub/../sub/bad.cu", str(Path("sub/bad.cu").resolve()), ".", "sub", "sub/."]
+    for first in ways:
+        done = lint(first, *ways)
+        assert "1 finding in 1 file;" in done.out and done.out.startswith("sub/bad.cu:6")
+
+
+def test_paths_that_give_no_file_are_told() -> None:
+    Path("empty").mkdir()
+    Path("sub").mkdir()
+    Path("sub/bad.cu").write_text(BAD)
+    assert lint("empty").err == "bankcheck: empty: no .cu or .cuh files in it\n"
+    Path("bankcheck.toml").write_text('exclude = ["bad.cu"]\n')
+    for path, what in (("sub/bad.cu", "is"), ("sub", "all CUDA files in it are")):
+        done = lint(path)
+        assert done.code == 0 and done.err.startswith(f"bankcheck: {path}: {what} excluded by ")
+        assert done.err.endswith("bankcheck.toml\n")
+    Path("sub/good.cu").write_text(example("BC101_good.cu"))
+    assert lint("sub").err == ""
 
 
 def test_a_folder_that_cannot_be_looked_into_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +301,7 @@ def test_a_folder_that_cannot_be_looked_into_is_told(monkeypatch: pytest.MonkeyP
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", guarded)
-    results = [check_one(item, Config(), ()) for item in find_files(["."], Config())]
+    results = [check_one(item, Config(), ()) for item in find_files(["."], Config()).inputs]
     assert [(result.path, result.failure) for result in results] == [
         ("shut", "cannot be looked into: Permission denied"), ("open/k.cu", ""),
     ]  # fmt: skip

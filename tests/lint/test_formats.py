@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+import click
 import jsonschema
 import pydantic
 import pytest
@@ -111,3 +112,23 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     evil = Finding("BC101", "warning", "\x1b[2Jgone", Place("a\x1b]0;x\x07.cu", 1, 1, 1, 2), source_line="\x1b[31m")
     text = lint_text.render([FileResult("a.cu", (evil,))], everything=True, frames=True)
     assert "\x1b[2J" not in text and "\x1b]" not in text and "\x07" not in text
+
+
+@pytest.mark.parametrize("column", [1, 2500, 4990])
+@pytest.mark.parametrize("width", [10, 80, 200])
+def test_a_long_line_is_cut_to_the_terminal_and_its_mark_stays_below_the_access(column: int, width: int) -> None:
+    line = "x" * (column - 1) + "tile[a]" + "y" * (5000 - column - 6)
+    finding = Finding("BC101", "warning", "m", Place("a.cu", 6, column, 6, column + 7), source_line=line)
+    text = lint_text.render([FileResult("a.cu", (finding,))], everything=False, frames=True, width=width)
+    shown, marks = click.unstyle(text).splitlines()[1:3]
+    assert max(len(shown), len(marks)) <= max(width, 46)
+    assert shown[marks.index("^") : marks.rindex("^") + 1] == "tile[a]"
+    assert (shown[6:9] == "...") == (column > 100) and shown.endswith("...") == (column < 4900)
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_line_that_fits_is_shown_whole(width: int) -> None:
+    line = "  tile[a] = 0;"
+    finding = Finding("BC101", "warning", "m", Place("a.cu", 6, 3, 6, 10), source_line=line)
+    text = lint_text.render([FileResult("a.cu", (finding,))], everything=False, frames=True, width=width)
+    assert click.unstyle(text).splitlines()[1:3] == [f"  6 | {line}", "    |   ^^^^^^^"]
