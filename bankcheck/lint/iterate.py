@@ -88,7 +88,7 @@ class Loops(Unrolling):
         )
         steps = loops.solve(carried)
         parting = ""
-        if condition is not None and tested is not None and part_ways(tested, carried, steps, do):
+        if condition is not None and tested is not None and part_ways(tested, carried, steps, state.block, do):
             parting = f"the loop goes on ({self.reader.file.source(condition).strip('()')})"
         unsolved = {v.placeholder.name for v in carried} - steps.keys()
         inside = state.sites[sites:]
