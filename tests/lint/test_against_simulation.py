@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
@@ -120,19 +120,13 @@ class Kernel:
         by, factor = self.random.choice([("32", lambda lane: 32), self.value(1)])
         line = self.emit(f"s[({text} * ({by} & 63)) & {WORDS - 1}] = 1;")
 
-        def run(lane: Lane) -> None:
-            lane.stores[(line, *lane.trips)] = index(lane) * (factor(lane) & 63) & WORDS - 1
-
-        return run
+        return lambda lane: lane.stores.update({(line, *lane.trips): index(lane) * (factor(lane) & 63) & WORDS - 1})
 
     def assign(self, depth: int, leave: frozenset[str]) -> Run:
         name, (text, value) = self.random.choice(NAMES[1:]), self.value(2)
         self.emit(f"{name} = {text} & 127;")
 
-        def run(lane: Lane) -> None:
-            lane.values[name] = value(lane) & 127
-
-        return run
+        return lambda lane: lane.values.update({name: value(lane) & 127})
 
     def leave(self, depth: int, leave: frozenset[str]) -> Run:
         (text, test), how = self.test(), self.random.choice(sorted(leave))
@@ -159,13 +153,7 @@ class Kernel:
         self.emit(f"for (int i = 0; i < ({text} & 3); i += {step})")
         body = self.block(depth, frozenset({"break", "continue", "return"}))
 
-        def run(lane: Lane) -> None:
-            number = 0
-            with looping(lane):
-                while number < bound(lane) & 3 and iterate(lane, body):
-                    number += step
-
-        return run
+        return lambda lane: go_round(lane, body, lambda: lane.trips[-1] * step < bound(lane) & 3)
 
     def repeat(self, depth: int, leave: frozenset[str]) -> Run:
         """`do ... while` or `while`."""
@@ -180,12 +168,7 @@ class Kernel:
             lane.values[name] -= 1
             return lane.values[name] >= least
 
-        def run(lane: Lane) -> None:
-            with looping(lane):
-                while ((at_end and not lane.trips[-1]) or test(lane)) and iterate(lane, body):
-                    pass
-
-        return run
+        return lambda lane: go_round(lane, body, lambda: (at_end and not lane.trips[-1]) or test(lane))
 
     def switch(self, depth: int, leave: frozenset[str]) -> Run:
         text, chosen = self.value(1)
@@ -210,30 +193,24 @@ class Kernel:
         return run
 
 
-@contextmanager
-def looping(lane: Lane) -> Iterator[None]:
-    """A loop around a lane."""
+def go_round(lane: Lane, body: Run, again: Callable[[], bool]) -> None:
+    """All iterations of a loop."""
     lane.trips.append(0)
     try:
-        yield
+        while again():
+            lane.steps += 1
+            if lane.steps > MAX_STEPS:
+                raise TooLong
+            try:
+                body(lane)
+            except Left as left:
+                if left.how == "break":
+                    return
+                if left.how != "continue":
+                    raise
+            lane.trips[-1] += 1
     finally:
         lane.trips.pop()
-
-
-def iterate(lane: Lane, body: Run) -> bool:
-    """One iteration; whether the loop goes on."""
-    lane.steps += 1
-    if lane.steps > MAX_STEPS:
-        raise TooLong
-    try:
-        body(lane)
-    except Left as left:
-        if left.how != "continue":
-            if left.how == "break":
-                return False
-            raise
-    lane.trips[-1] += 1
-    return True
 
 
 def counted(made: Kernel, threads: int) -> dict[int, set[int]]:
@@ -251,7 +228,7 @@ def counted(made: Kernel, threads: int) -> dict[int, set[int]]:
     return found
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32), st.sampled_from([32, 20, 64]))
 def test_counts_are_those_of_an_execution(seed: int, threads: int) -> None:
     made = Kernel(Random(seed))
