@@ -13,6 +13,8 @@ from bankcheck.places import Address, Entity, Place
 from bankcheck.substitution import substitute
 from bankcheck.syntax import Tree, declarator_name, field_of
 
+MAX_STEPS_FOR_VALUES = 400
+"""Steps in all iterations of a loop that accesses nothing, but leaves values behind."""
 MAX_PARTING_STEPS = 3_000
 """Steps in all iterations of a loop that lanes leave one after the other."""
 
@@ -95,6 +97,9 @@ class Loops(Unrolling):
         needed = loops.depends_on(inside, unsolved)
         for name in {v.placeholder.name for v in carried} & steps.keys():
             needed |= unsolved & set(expr.symbols_of(steps[name]))
+        counter = find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
+        if not inside and counter.exact and counter.trips * (state.steps - steps_before) <= MAX_STEPS_FOR_VALUES:
+            needed |= {v.placeholder.name for v in carried if v.end is not None and not marks(v.end)[1]} & unsolved
         limit = loops.MAX_UNROLL
         if doubts:
             known = all(leaving.is_known(way.all, own) for way in left.gone)
@@ -122,7 +127,6 @@ class Loops(Unrolling):
             state.wraps[wraps:] = around
             state.straight = passed
         doubts = tuple(dict.fromkeys((*doubts, *(why for _, why in plain), *filter(None, [parting]))))
-        counter = find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
         state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), barriers, len(state.barriers)))
         self._settle(carried, steps, tested, counter, sites, barriers, doubts, left)
         for name in cells.all_names(state):

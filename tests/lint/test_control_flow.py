@@ -151,6 +151,10 @@ VALUES = "__shared__ float s[8192]; int t = threadIdx.x, v = 0, w = 0; bool f; u
         ("w = ++c; w += c *= 2;", lambda t: 201 + 146),
         ("for (int i = 3; i-- > 0;) (w) += t;", lambda t: 3 * t),
         ("unsigned r (t); w = r;", lambda t: t),
+        ("w = 20; while (w > 4) w >>= 1;", lambda t: 2),
+        ("for (int i = 0; i < 4; i++) { if (i == 2) continue; w += 2; }", lambda t: 6),
+        ("for (int i = 0; i < 4; i++) { if (t & 1) w += 2; }", lambda t: 8 * (t & 1)),
+        ("for (int i = 0; i < 4; i++) w += i;", lambda t: 6),
     ],
 )
 def test_what_a_variable_holds_afterwards(body: str, value: Callable[[int], int]) -> None:
