@@ -13,6 +13,8 @@ from bankcheck.places import Address, Entity, Place
 from bankcheck.substitution import substitute
 from bankcheck.syntax import Tree, declarator_name, field_of, inside_parentheses
 
+MAX_STEPS_FOR_VALUES = 400
+"""Steps in all iterations of a loop that accesses nothing, but leaves values behind."""
 MAX_PARTING_STEPS = 3_000
 """Steps in all iterations of a loop that lanes leave one after the other."""
 
@@ -87,13 +89,16 @@ class Loops(Unrolling):
         )
         steps = loops.solve(carried)
         parting = ""
-        if condition is not None and tested is not None and part_ways(tested, carried, steps, do):
+        if condition is not None and tested is not None and part_ways(tested, carried, steps, state.block, do):
             parting = f"the loop goes on ({self.reader.file.source(condition).strip('()')})"
         unsolved = {v.placeholder.name for v in carried} - steps.keys()
         inside = state.sites[sites:]
         needed = loops.depends_on(inside, unsolved)
         for name in {v.placeholder.name for v in carried} & steps.keys():
             needed |= unsolved & set(expr.symbols_of(steps[name]))
+        counter = find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
+        if not inside and counter.exact and counter.trips * (state.steps - steps_before) <= MAX_STEPS_FOR_VALUES:
+            needed |= {v.placeholder.name for v in carried if v.end is not None and not marks(v.end)[1]} & unsolved
         limit = loops.MAX_UNROLL
         if doubts:
             known = all(leaving.is_known(way.all, own) for way in left.gone)
@@ -107,7 +112,6 @@ class Loops(Unrolling):
                 return ended
             come_back()
         doubts = tuple(dict.fromkeys((*doubts, *(why for _, why in plain), *filter(None, [parting]))))
-        counter = find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
         last: dict[str, Const] = {}
         if not left.conditions and not left.gone and not ranged and tested is not None:
             open_ends = [v for v in carried if v.placeholder.name not in steps or not counter.exact]

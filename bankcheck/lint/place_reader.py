@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
-from bankcheck.lint import cells
+from bankcheck.lint import cells, loops
 from bankcheck.lint.memory import Buffer, Member, sum_of
 from bankcheck.lint.reach import with_start_assumed
 from bankcheck.lint.source import Source
@@ -47,6 +47,14 @@ class PlaceReader(TypeReader):
         entity = self.entity(node)
         is_variable = isinstance(entity, Place) and not isinstance(entity.ctype, ArrayType | Record)
         return self._loaded(entity, node) if is_variable else entity
+
+    def _misread(self, entity: Entity, node: Tree) -> Entity:
+        """What an expression is of which a part could not be parsed: that may change the variables it names."""
+        loops.lose_all(self.state, self.snippet.source(node))
+        why = Unknown("a part of the expression could not be parsed", self.snippet.span(node), expr.LONG)
+        if isinstance(entity, Address):
+            return Address(entity.place._replace(offset_bytes=why))
+        return entity._replace(offset_bytes=why) if isinstance(entity, Place) else why
 
     def _is_object(self, place: Place) -> bool:
         return isinstance(place.array, Buffer) and place.array.identity > 0

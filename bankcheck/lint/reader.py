@@ -6,6 +6,7 @@ is lost.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,7 +15,7 @@ from bankcheck.ctype import ArrayType, PointerType, Record, Type, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.launch import builtin_variable
-from bankcheck.lint import cells, loops
+from bankcheck.lint import cells
 from bankcheck.lint.choose import choose, merge
 from bankcheck.lint.memory import Buffer, Member
 from bankcheck.lint.place_reader import BYTE, PlaceReader, member_of
@@ -26,6 +27,7 @@ from bankcheck.syntax import Tree, field_of, operator_of
 Call = Callable[["Reader", Tree, str, list[Tree]], Entity | None]
 Assemble = Callable[["Reader", Tree], Entity]
 _OPAQUE = frozenset(("string_literal", "concatenated_string", "raw_string_literal", "char_literal", "nullptr", "null"))
+_CALL = re.compile(r"\w\s*\(")
 MAX_CELLS = 64
 """Elements of an array in registers whose first values are noted."""
 _OPAQUE |= {"comment", "lambda_expression", "type_descriptor"}
@@ -112,14 +114,6 @@ class Reader(PlaceReader):
             why = problem.message if isinstance(problem, BankcheckError) else "this is not an expression"
             return Unknown(why, self.snippet.span(node))
 
-    def _misread(self, entity: Entity, node: Tree) -> Entity:
-        """What an expression is of which a part could not be parsed: that may change the variables it names."""
-        loops.lose_all(self.state, self.snippet.source(node))
-        why = Unknown("a part of the expression could not be parsed", self.snippet.span(node), expr.LONG)
-        if isinstance(entity, Address):
-            return Address(entity.place._replace(offset_bytes=why))
-        return entity._replace(offset_bytes=why) if isinstance(entity, Place) else why
-
     def as_integer(self, entity: Entity, node: Tree) -> Node:
         if isinstance(entity, Place) and not isinstance(entity.ctype, ArrayType):
             self.state.seen.add(node.start_byte)
@@ -165,11 +159,14 @@ class Reader(PlaceReader):
     # Branches: what is not evaluated by all lanes is not accessed by them
 
     def _conditional_expression(self, node: Tree, pointer: bool) -> Entity:
-        condition_node = field_of(node, "condition")
-        condition = self.number(condition_node)
-        why = self.snippet.source(condition_node)
+        condition, why = self._asked(node)
         if isinstance(condition, Const):
-            return self.entity(field_of(node, "consequence" if condition.value else "alternative"), pointer=pointer)
+            names = ("consequence", "alternative") if condition.value else ("alternative", "consequence")
+            taken, other = self.entity(field_of(node, names[0]), pointer=pointer), field_of(node, names[1])
+            if not isinstance(taken, Place | Address | Unknown) and not _CALL.search(self.snippet.source(other)):
+                with self._aside(Const(0, expr.BOOL), why):
+                    taken = expr.cast(taken, expr.common_type(taken.ctype, self.number(other).ctype))
+            return taken
         sides: list[Entity] = []
         for side, holds in (("consequence", condition), ("alternative", expr.unary("!", condition))):
             with self._aside(holds, why):
@@ -177,6 +174,11 @@ class Reader(PlaceReader):
                 if isinstance(sides[-1], Place):
                     self.escapes(sides[-1], field_of(node, side), "it is held by one of two objects")
         return choose(condition, sides[0], sides[1], self.snippet.span(node))
+
+    def _asked(self, node: Tree) -> tuple[Node, str]:
+        """The condition of a ternary, and how it reads."""
+        condition = field_of(node, "condition")
+        return self.number(condition), self.snippet.source(condition)
 
     @contextmanager
     def _aside(self, holds: Node, why: str) -> Iterator[None]:
@@ -205,8 +207,7 @@ class Reader(PlaceReader):
         left = field_of(node, "left")
         if left.type != "conditional_expression":
             return self._assigned(left, node)
-        condition_node = field_of(left, "condition")  # the grammar takes `a ? b : c = d` for `(a ? b : c) = d`
-        condition, why = self.number(condition_node), self.snippet.source(condition_node)
+        condition, why = self._asked(left)  # the grammar takes `a ? b : c = d` for `(a ? b : c) = d`
         with self._aside(condition, why):
             one = self.value(field_of(left, "consequence"))
         with self._aside(expr.unary("!", condition), why):
@@ -268,8 +269,7 @@ class Reader(PlaceReader):
 
     def _store_either(self, target: Tree, value: Entity) -> None:
         """`(condition ? one : other) = value`."""
-        condition_node = field_of(target, "condition")
-        condition, why = self.number(condition_node), self.snippet.source(condition_node)
+        condition, why = self._asked(target)
         for side, holds in (("consequence", condition), ("alternative", expr.unary("!", condition))):
             with self._aside(holds, why):
                 self.store(field_of(target, side), value)

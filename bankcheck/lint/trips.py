@@ -22,10 +22,11 @@ def find_counter(
     condition: Node | None, carried: list[Carried], steps: dict[str, Node], block: Block, loop: str, do: bool
 ) -> Counter:
     """What counts the loop: the variable that its condition compares, else an iteration number without a bound."""
-    fallback = _iterations(loop, None, 0)
-    compared = _compared(condition, carried, steps) if condition is not None else None
-    if compared is None or condition is None:
-        return fallback
+    if condition is None:
+        return _iterations(loop, None, 0)
+    compared = _compared(condition, carried, steps)
+    if compared is None:
+        return _iterations(loop, _tried(condition, carried, steps, block, do)[0], 0)
     variable, operator, bound = compared
     start, step = bare(variable.start), _signed(steps[variable.placeholder.name])
     whole, limit = bare(condition), bare(bound)
@@ -90,10 +91,13 @@ def _each(node: Node, values: Mapping[str, Lanes]) -> list[int]:
     return known if len(known) == len(lanes) else []
 
 
-def part_ways(condition: Node, carried: list[Carried], steps: dict[str, Node], do: bool) -> bool:
-    """Whether lanes may leave a loop one after the other in a way that its condition, as one iteration has it, does
-    not tell: a lane for which it holds may have left before, or it is tested at the end.
+def part_ways(condition: Node, carried: list[Carried], steps: dict[str, Node], block: Block, do: bool) -> bool:
+    """Whether the iterations are not told by a loop's condition, as one iteration has it, and what counts them.
+
+    A lane for which it holds may have left before, or it is tested at the end.
     """
+    if not do and _lasting(condition, carried, steps):
+        return False
     iteration = Symbol("iteration")
     values: dict[str, Node] = {}
     for variable in carried:
@@ -101,9 +105,9 @@ def part_ways(condition: Node, carried: list[Carried], steps: dict[str, Node], d
         if name in steps and not isinstance(variable.start, Unknown):
             moved = expr.binary("*", iteration, steps[name])
             values[name] = variable.start if is_zero(steps[name]) else expr.binary("+", variable.start, moved)
-    if not marks(substitute(condition, values))[0]:
-        return False
-    return do or not _lasting(condition, carried, steps)
+    if marks(substitute(condition, values))[0]:
+        return True
+    return _compared(condition, carried, steps) is None and _tried(condition, carried, steps, block, do)[0] is None
 
 
 def _lasting(condition: Node, carried: list[Carried], steps: dict[str, Node]) -> bool:

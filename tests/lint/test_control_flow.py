@@ -151,6 +151,10 @@ VALUES = "__shared__ float s[8192]; int t = threadIdx.x, v = 0, w = 0; bool f; u
         ("w = ++c; w += c *= 2;", lambda t: 201 + 146),
         ("for (int i = 3; i-- > 0;) (w) += t;", lambda t: 3 * t),
         ("unsigned r (t); w = r;", lambda t: t),
+        ("w = 20; while (w > 4) w >>= 1;", lambda t: 2),
+        ("for (int i = 0; i < 4; i++) { if (i == 2) continue; w += 2; }", lambda t: 6),
+        ("for (int i = 0; i < 4; i++) { if (t & 1) w += 2; }", lambda t: 8 * (t & 1)),
+        ("for (int i = 0; i < 4; i++) w += i;", lambda t: 6),
     ],
 )
 def test_what_a_variable_holds_afterwards(body: str, value: Callable[[int], int]) -> None:
@@ -191,3 +195,35 @@ def test_iterations_that_differ_only_in_their_ideal_are_told_apart() -> None:
 def test_unsigned_terms_that_wrap_are_one_address() -> None:
     body = "__shared__ float s[2048]; int v = threadIdx.x - threadIdx.z * 3; s[1024 + threadIdx.y * (v >> 1) + v] = 1;"
     assert {wavefronts for _, wavefronts in counts(body, "5,3,4")} == {1}
+
+
+@pytest.mark.parametrize(
+    ("loop", "values"),
+    [
+        ("do { USE w++; } while (w & 4);", range(5, 8)),
+        ("while (w & 4) { USE w++; }", range(5, 8)),
+        ("for (; (w & 3) != 3 && w < 99; ++w) USE", range(5, 7)),
+        ("unsigned u = w; while (u-- > 2) { w = u; USE }", range(4, 1, -1)),
+        ("for (int i = 0, j = 5; i < j; i++, j--) { w = j; USE }", range(5, 2, -1)),
+        ("for (int i = 0; i * i < 9; i++) { w = i; USE }", range(3)),
+    ],
+)
+def test_a_loop_has_the_iterations_that_its_condition_lets_through(loop: str, values: range) -> None:
+    found = rows(f"{VALUES} w = 5; {loop.replace('USE', 's[t * w] = 1;')}")
+    cost = {oracle.store([4 * lane * value for lane in range(32)], 4) for value in values}
+    assert {(row.wavefronts, row.basis) for row in found} == {(count, "computed") for count in cost}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("switch (0) { default: w = t; case 0: case 1: {} } s[t * 32 + w] = 1;", 32),
+        ("if ((true ? 0 : threadIdx.x) <= -1) s[t * 2] = 1;", 2),
+        ("auto f = [](int& a, int& b) { a /= 3; }; w = t; f(w, w); s[w * 32] = 1;", UNKNOWN),
+        ("auto f = [](int& a, int& b) { a /= 3; }; w = t; f((w), v); s[w * 32] = 1;", 11),
+        ("unsigned u = mist(n); int a = n + (threadIdx.x >> 5); if (false || a != 8) s[u] = 1;", UNKNOWN),
+        ("w = t; if ((w = 4, w + 1) > 32) o[0] = 1; s[w * 32] = 1;", UNKNOWN),
+    ],
+)
+def test_the_count_of_the_last_access(body: str, expected: int | None) -> None:
+    assert counts(VALUES + body)[-1][1] == expected
