@@ -45,6 +45,18 @@ def test_python_block() -> None:
             exec(line, names)
 
 
+def test_the_configuration_is_one(tmp_path: Path) -> None:
+    from bankcheck.lint.config import _KEYS, Config, load_config
+
+    (text,) = re.findall(r"```toml\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "pyproject.toml"
+    path.write_text(text)
+    config = load_config(path)
+    assert config.block == (32, 8) and config.min_excess == 2 and config.defines == {"TILE": "32", "LIB_UNROLL": ""}
+    assert config.codes == (Config().codes | {"BC901"}) - {"BC204"}
+    assert all(f"\n{key} = " in text or key == "select" for key in _KEYS)
+
+
 def test_the_rule_table_is_the_rules() -> None:
     from bankcheck.lint.rules import RULES
 

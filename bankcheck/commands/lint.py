@@ -23,7 +23,7 @@ from bankcheck.lint.config import Config, check_macro_name, find_config, load_co
 from bankcheck.lint.files import Input, find_files, read
 from bankcheck.lint.findings import FileResult
 from bankcheck.lint.rules import codes_matching
-from bankcheck.lint.run import check_all
+from bankcheck.lint.run import check_all, with_headers
 
 if TYPE_CHECKING:
     from bankcheck.report.listing import Code
@@ -174,7 +174,7 @@ def _inputs(paths: tuple[str, ...], stdin_filename: str, config: Config) -> list
         click.echo(f"bankcheck: {remark}", err=True)
     if "-" in paths:
         found.inputs.append(Input(stdin_filename, sys.stdin.buffer.read()))
-    return found.inputs
+    return with_headers(found.inputs, config)
 
 
 def _write_html(path: Path, inputs: list[Input], results: list[FileResult]) -> None:

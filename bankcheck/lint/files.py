@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bankcheck.errors import BankcheckError
 from bankcheck.filenames import shown_name
 from bankcheck.lint.config import Config, matches
-from bankcheck.lint.glance import Include
+from bankcheck.lint.glance import Header, Include
 
 SUFFIXES = (".cu", ".cuh")
 MAX_BYTES = 8 << 20
@@ -39,6 +39,14 @@ class Input(NamedTuple):
     """Why it cannot be read, where looking for it has shown that."""
     aside: str = ""
     """What it is, if a directory holds it and it is no regular file: told, but nothing to fail for."""
+    unread: tuple[str, ...] = ()
+    """Headers with kernels that it includes and that are no files of the run."""
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """The same for every spelling of a path; links are files of their own."""
+        folder, name = os.path.split(self.path)
+        return os.path.realpath(folder), name
 
 
 class Found(NamedTuple):
@@ -54,19 +62,19 @@ def find_files(paths: Sequence[str], config: Config) -> Found:
     remarks = []
     for name in paths:
         candidates = _below(name) if os.path.isdir(name) else [_named(name)]
-        wanted = [item for item in candidates if not _excluded(item, config)]
+        wanted = [item for item in candidates if not is_excluded(item, config)]
         if candidates and not wanted:
             what = "all CUDA files in it are" if os.path.isdir(name) else "is"
             remarks.append(f"{shown_name(name)}: {what} excluded by {config.origin}")
         elif not candidates:
             remarks.append(f"{shown_name(name)}: no {' or '.join(SUFFIXES)} files in it")
         for item in wanted:
-            folder, base = os.path.split(item.path)
-            found.setdefault((os.path.realpath(folder), base), item)
+            found.setdefault(item.identity, item)
     return Found(list(found.values()), remarks)
 
 
-def _excluded(item: Input, config: Config) -> bool:
+def is_excluded(item: Input, config: Config) -> bool:
+    """Whether the configuration leaves a file out."""
     return any(matches(shown(Path(item.path), config), pattern) for pattern in config.exclude)
 
 
@@ -176,21 +184,21 @@ def include_for(item: Input, config: Config) -> Include | None:
         *given,
     ]
 
-    def include(name: str) -> str | None:
+    def include(name: str) -> Header | None:
         folders = given if name.startswith("<") else [directory, *given]
         found = (_header(folder / name.strip("<>"), roots) for folder in folders)
-        return next((text for text in found if text is not None), None)
+        return next((header for header in found if header is not None), None)
 
     return include
 
 
-def _header(path: Path, roots: Sequence[Path]) -> str | None:
-    """The text of a header inside one of some folders."""
+def _header(path: Path, roots: Sequence[Path]) -> Header | None:
+    """A header inside one of some folders."""
     try:
-        path = path.resolve()
-        inside = any(path.is_relative_to(root) for root in roots)
-        if not inside or not path.is_file() or path.stat().st_size > MAX_HEADER_BYTES:
+        real = path.resolve()
+        inside = any(real.is_relative_to(root) for root in roots)
+        if not inside or not real.is_file() or real.stat().st_size > MAX_HEADER_BYTES:
             return None
-        return text_of(path.read_bytes())
+        return Header(text_of(real.read_bytes()), str(real if ".." in path.parts else path))
     except (OSError, ValueError, RuntimeError, BankcheckError):
         return None

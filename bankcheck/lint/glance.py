@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
-Include = Callable[[str], str | None]
-"""The text of a header that is included with quotes, or None."""
+
+class Header(NamedTuple):
+    """A header that was found."""
+
+    text: str
+    path: str
+
+
+Include = Callable[[str], Header | None]
+"""The header that is included by a name (one in angle brackets keeps them), or None."""
 MAX_HEADERS = 60
 """Headers of one file that are looked through."""
 _CODE = re.compile(r"__global__|__device__|threadIdx|__syncthreads")
@@ -41,14 +50,21 @@ def may_use_shared(text: str, defines: Mapping[str, str], include: Include | Non
     unknown = UNKNOWN_QUALIFIER, UNKNOWN_SCALAR, DECLARING_MACRO
     if any(pattern.search(text) for pattern in unknown) or any("__shared__" in body for body in defines.values()):
         return True
-    waiting = _INCLUDED.findall(text) if include is not None else []
+    return any("__shared__" in header.text for header in headers_of(text, include))
+
+
+def headers_of(text: str, include: Include | None) -> Iterator[Header]:
+    """The headers in quotes of a text and of these headers, whatever conditions they are included under."""
+    waiting = [(name, "") for name in _INCLUDED.findall(text)] if include is not None else []
     seen: set[str] = set()
     while waiting and include is not None and len(seen) <= MAX_HEADERS:
-        name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            header = include(name) or ""
-            if "__shared__" in header:
-                return True
-            waiting += _INCLUDED.findall(header)
-    return False
+        name, folder = waiting.pop()
+        for at in dict.fromkeys((f"{folder}{name}", name)):  # beside the header that includes it, else beside the file
+            header = include(at)
+            if header is not None and header.path not in seen:
+                seen.add(header.path)
+                yield header
+                inner = at.rpartition("/")[0]
+                waiting += [(other, f"{inner}/" if inner else "") for other in _INCLUDED.findall(header.text)]
+            if header is not None:
+                break

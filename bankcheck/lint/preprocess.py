@@ -160,11 +160,12 @@ class _Preprocessor:
             return []
         near = f"{self._open[-1]}{match[1]}" if self._open and match[1] else match[1]
         for name in dict.fromkeys((near or match[2], match[1] or match[2])):
-            text = self._include(name)
-            if text is not None:
+            header = self._include(name)
+            if header is not None:
                 break
         else:
             return []
+        text = header.text
         self._header_bytes += len(text)
         if text in self._included or self._header_bytes > MAX_HEADER_TEXT:
             return []

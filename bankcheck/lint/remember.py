@@ -15,7 +15,7 @@ from typing import Any
 from bankcheck import __version__
 from bankcheck.cache import cached, content_key, store
 from bankcheck.lint.findings import AccessRow, FileResult, Finding, Label, Place, Summary
-from bankcheck.lint.glance import Include
+from bankcheck.lint.glance import Header, Include
 
 _READERS = ("tree_sitter", "tree_sitter_cuda")
 """The libraries whose version decides what is read."""
@@ -31,7 +31,7 @@ def remembered(
     """
     headers: dict[str, str] = {}
 
-    def recording(name: str) -> str | None:
+    def recording(name: str) -> Header | None:
         found = include(name) if include is not None else None
         headers[name] = _digest(found)
         return found
@@ -72,8 +72,8 @@ def _row(values: Any) -> AccessRow:
     )
 
 
-def _digest(header: str | None) -> str:
-    return "" if header is None else content_key(header)
+def _digest(header: Header | None) -> str:
+    return "" if header is None else content_key(*header)
 
 
 def _plain(value: object) -> object:

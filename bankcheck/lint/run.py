@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bankcheck.errors import BankcheckError
 from bankcheck.lint.config import Config
-from bankcheck.lint.files import Input, include_for, name_of, read
+from bankcheck.lint.files import Input, include_for, is_excluded, name_of, read, shown
 from bankcheck.lint.findings import FileResult, Finding, Place, with_fingerprints
-from bankcheck.lint.glance import Include, may_use_shared
+from bankcheck.lint.glance import Header, Include, headers_of, may_use_shared
 
 if TYPE_CHECKING:
     from bankcheck.lint.launches import KnownLaunch
@@ -59,11 +61,52 @@ def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
     return [inputs[number] for number, names in launched if names & defined.keys()]
 
 
+def with_headers(inputs: Sequence[Input], config: Config) -> list[Input]:
+    """The files with the headers in which kernels are defined that they launch: these are checked as if given.
+
+    A file that has no kernel itself is told which other headers with kernels it includes.
+    """
+    texts: list[tuple[Input, str]] = []
+    for item in inputs:
+        with suppress(BankcheckError):  # its check reports it
+            texts.append((item, "" if item.aside else read(item)))
+    run = {item.identity: item for item in inputs}
+    defined = {name for _, text in texts for name in _kernels_in(text)}
+    others: list[tuple[Input, set[str], Input]] = []
+    for item, text in texts:
+        names = set(_WORD.findall(text)) - defined if "<<<" in text else set()
+        if names or (text and not _kernels_in(text)):
+            for header in headers_of(text, include_for(item, config)):
+                found = Input(header.path)
+                if found.identity not in run and "__shared__" in header.text and (kernels := _kernels_in(header.text)):
+                    others.append((item, names & kernels, found))
+    for _, launched, found in others:
+        if launched and not is_excluded(found, config):
+            run.setdefault(found.identity, found)
+    for item, _, found in others:
+        if found.identity not in run:
+            before = run[item.identity]
+            run[item.identity] = before._replace(unread=(*before.unread, found.path))
+    return list(run.values())
+
+
 def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...], *, use_cache: bool = False) -> FileResult:
     """One file. What goes wrong with it is part of the result."""
     path = name_of(item, config)
     if item.aside:
-        return FileResult(path, _not_read(item.aside, path, config))
+        return FileResult(path, _note(f"this is {item.aside}: not analysed", path, config))
+    result = _checked(item, path, config, launches, use_cache=use_cache)
+    if item.unread and not result.summary.total and not result.failure:
+        names = ", ".join(f"'{shown(Path(header), config)}'" for header in item.unread[:3])
+        more = f" and {len(item.unread) - 3} more" if len(item.unread) > 3 else ""
+        text = f"the kernels of {names}{more} that this file includes are not checked: give these files too"
+        result = result._replace(findings=(*_note(text, path, config), *result.findings))
+    return result
+
+
+def _checked(
+    item: Input, path: str, config: Config, launches: tuple[KnownLaunch, ...], *, use_cache: bool
+) -> FileResult:
     try:
         text = read(item)
         include = include_for(item, config)
@@ -91,9 +134,9 @@ def check_one(item: Input, config: Config, launches: tuple[KnownLaunch, ...], *,
         return FileResult(path, failure=f"internal error, please report: {type(problem).__name__}: {problem}")
 
 
-def _not_read(what: str, path: str, config: Config) -> tuple[Finding, ...]:
-    """BC902 about a pipe or a broken link in a directory: it holds no code to fail for, but it is told."""
-    note = Finding("BC902", "note", f"this is {what}: not analysed", Place(path, 1, 1, 1, 2))
+def _note(text: str, path: str, config: Config) -> tuple[Finding, ...]:
+    """BC902 about a file as a whole: there is nothing to fail for, but it is told."""
+    note = Finding("BC902", "note", text, Place(path, 1, 1, 1, 2))
     wanted = note.code in config.codes - config.ignores(path)
     return tuple(with_fingerprints([note])) if wanted else ()
 
@@ -109,10 +152,10 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
     defined: dict[str, set[str]] = {}
     find = include_for(item, config)
 
-    def include(name: str) -> str | None:
-        text = find(name) if find is not None else None
-        defined[os.path.basename(name.strip("<>"))] = _kernels_in(text or "")
-        return text
+    def include(name: str) -> Header | None:
+        header = find(name) if find is not None else None
+        defined[os.path.basename(name.strip("<>"))] = _kernels_in(header.text if header is not None else "")
+        return header
 
     try:
         text = read(item)

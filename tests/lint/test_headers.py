@@ -156,3 +156,58 @@ def test_a_file_whose_shared_memory_is_all_in_a_header_is_checked(project: Path)
     (project / "k.cu").write_text(text)
     result = check_one(Input("k.cu"), Config(root=project), ())
     assert [row.wavefronts for row in result.rows] == [2, 1, 1]
+
+
+# Kernels in headers
+
+KERNELS = """#pragma once
+template <int N> __global__ void t(float* o) { __shared__ float s[32 * N]; s[threadIdx.x * N] = 1; }
+inline void go(float* p) { t<8><<<1, 32>>>(p); }
+"""
+LAUNCHES = "void f(float* p) { t<32><<<1, 32>>>(p); }\n"
+POINTER = "void f(float* p) { auto q = t<32>; q<<<1, 32>>>(p); }\n"
+
+
+@pytest.mark.parametrize("name", ["k.cuh", "util/k.cuh", "util/k.h", "util/k.hpp"])
+@pytest.mark.parametrize("through", [None, "all.h", "util/all.h"])
+@pytest.mark.parametrize("host", [LAUNCHES, POINTER])
+def test_kernels_of_a_header_are_checked_with_the_file_that_launches_them(
+    project: Path, name: str, through: str | None, host: str, bankcheck
+) -> None:
+    (project / name).write_text(KERNELS)
+    if through is not None:
+        way = name.removeprefix("util/") if through == "util/all.h" and name.startswith("util/") else name
+        (project / through).write_text(f'#include "{way}"\n')
+    (project / "main.cu").write_text(f'#include "{through or name}"\n{host}')
+    done = bankcheck("lint", "main.cu")
+    assert done.code == 1 and done.out.startswith(f"{name}:2:") and done.out.count(" BC10") == 1
+    assert "in 2 files; 1 access:" in done.out
+    given = bankcheck("lint", "main.cu", name)
+    assert given.out == done.out
+    (project / "bankcheck.toml").write_text(f'exclude = ["{name}"]\n')
+    done = bankcheck("lint", "main.cu")
+    assert done.code == 0 and f"BC902 the kernels of '{name}' that this file includes are not checked" in done.out
+
+
+def test_kernels_that_are_launched_inside_a_header_are_told_to_be_missing(project: Path, bankcheck) -> None:
+    (project / "k.cuh").write_text(KERNELS)
+    (project / "main.cu").write_text('#include "k.cuh"\nvoid f(float* p) { go(p); }\n')
+    for output in ("text", "json", "github", "sarif"):
+        done = bankcheck("lint", "main.cu", "--format", output)
+        assert done.code == 0 and "the kernels of" in done.out and "give these files too" in done.out
+    assert "give these" not in bankcheck("lint", ".").out
+    assert "give these" not in bankcheck("lint", "main.cu", "--ignore", "BC902").out
+    (project / "main.cu").write_text(
+        '#include "k.cuh"\n' + "__global__ void own() { __shared__ float s[32]; s[0] = 1; }\n"
+    )
+    assert "give these" not in bankcheck("lint", "main.cu").out
+
+
+def test_a_kernel_of_the_file_itself_or_of_one_that_is_given_asks_for_no_header(project: Path, bankcheck) -> None:
+    (project / "k.cuh").write_text(KERNELS)
+    own = KERNELS.replace("#pragma once", '#ifdef OTHER\n#include "k.cuh"\n#endif')
+    (project / "main.cu").write_text(own + LAUNCHES)
+    assert "in 1 file;" in bankcheck("lint", "main.cu").out
+    (project / "kernel.cu").write_text(KERNELS)
+    (project / "main.cu").write_text("template <int> __global__ void t(float*);\n" + LAUNCHES)
+    assert "in 2 files;" in bankcheck("lint", "main.cu", "kernel.cu").out
