@@ -8,13 +8,13 @@ from contextlib import suppress
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.errors import BankcheckError
-from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
+from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.lint import loops
 from bankcheck.lint.aggregation import settled
 from bankcheck.lint.choose import merge
 from bankcheck.lint.declarations import Declarations
 from bankcheck.lint.machine import Change, Launch, Run
-from bankcheck.lint.memory import Buffer, Doubt, Variable, conjunction, is_dynamic, is_shared
+from bankcheck.lint.memory import Buffer, Doubt, Variable, conjunction, is_dynamic, is_shared, parameter
 from bankcheck.lint.program import Function, Program
 from bankcheck.lint.state import Exit, Flow, OutOfSteps
 from bankcheck.lint.switches import Switches
@@ -84,7 +84,7 @@ class Interpreter(Declarations, Switches):
                 state.binds[f"sizeof({name})"] = size_of(self.launch.types[name])
             return
         if not is_type:
-            state.declare(name, Variable(expr.INT, Symbol(name)))
+            state.declare(name, Variable(expr.INT, parameter(name, expr.INT)))
 
     def kernel_parameter(self, node: Tree, is_kernel: bool) -> None:
         """A kernel parameter: a pointer to global memory, or a number that the launch chooses.
@@ -111,7 +111,7 @@ class Interpreter(Declarations, Switches):
             state.declare(name, Variable(ctype, Address(place)))
         elif isinstance(ctype, CInt):
             why = f"the parameter '{name}' of a function that no kernel of the file calls"
-            given = Symbol(name, ctype) if is_kernel else state.unknown(why, (0, 0), ctype, uniform=False)
+            given = parameter(name, ctype) if is_kernel else state.unknown(why, (0, 0), ctype, uniform=False)
             state.declare(name, Variable(ctype, given))
         else:
             value: Entity = Unknown(f"the parameter '{name}' is no integer")

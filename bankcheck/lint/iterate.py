@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bankcheck import expr
 from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
+from bankcheck.launch import LANE_NAMES
 from bankcheck.lint import cells, leaving, loops
-from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Doubt, Variable, Wrap, marks, sum_of
+from bankcheck.lint.memory import CARRIED, CARRIED_UNIFORM, Doubt, Site, Variable, Wrap, marks, sum_of
 from bankcheck.lint.state import Exit, Flow, Leaving, Scopes
 from bankcheck.lint.trips import find_counter, part_ways
 from bankcheck.lint.unroll import MOST_PARTINGS, Unrolling
@@ -97,6 +98,9 @@ class Loops(Unrolling):
         for name in {v.placeholder.name for v in carried} & steps.keys():
             needed |= unsolved & set(expr.symbols_of(steps[name]))
         counter = find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
+        if self._is_taken(counter.symbol.name, inside):
+            line, column = self.reader.file.position(self.reader.file.span(node)[0])
+            counter = counter.renamed(f"{counter.symbol.name} ({line}:{column})")
         if not inside and counter.exact and counter.trips * (state.steps - steps_before) <= MAX_STEPS_FOR_VALUES:
             needed |= {v.placeholder.name for v in carried if v.end is not None and not marks(v.end)[1]} & unsolved
         limit = loops.MAX_UNROLL
@@ -130,6 +134,17 @@ class Loops(Unrolling):
             return self._never_left(returned)
         state.maybe = (*state.maybe, *(Doubt(why) for why in doubts if why.startswith("the function")))
         return Flow.ON
+
+    def _is_taken(self, name: str, inside: list[Site]) -> bool:
+        """Whether a name means something else, too: a lane's coordinate, a parameter, the counter of another loop."""
+        return (
+            name in LANE_NAMES
+            or name in self.state.binds
+            or any(
+                name in site.ranges or name in site.binds or name in expr.symbols_of(site.offset, *site.guard)
+                for site in inside
+            )
+        )
 
     def _never_left(self, returned: int) -> Flow:
         """Nobody comes past a loop: who does not stay in it returns."""

@@ -145,7 +145,7 @@ class _Judgement:
             return Range(0, self.block.warps - 1)
         if name in self.site.ranges:
             return self.site.ranges[name]
-        if name.startswith(("blockIdx", "gridDim")):
+        if name.startswith(("blockIdx.", "gridDim.")):
             return Range(0, expr.INT.high)
         return _FULL
 

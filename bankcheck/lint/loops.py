@@ -46,6 +46,11 @@ class Counter(NamedTuple):
     iteration: Node
     """The number of the iteration, from 0, in terms of the symbol."""
 
+    def renamed(self, name: str) -> Counter:
+        """The counter under another name."""
+        symbol = Symbol(name, self.symbol.ctype)
+        return self._replace(symbol=symbol, iteration=substitute(self.iteration, {self.symbol.name: symbol}))
+
 
 def number_in(entity: Entity) -> Node | None:
     """The integer that changes when a variable changes: its value, or a pointer's offset."""

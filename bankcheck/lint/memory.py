@@ -14,7 +14,8 @@ from typing import NamedTuple
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import Type
-from bankcheck.expr import Const, Node, Span, Unknown
+from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
+from bankcheck.launch import LANE_NAMES
 from bankcheck.places import Array, Entity, Place
 
 UNIFORM, PER_LANE = "?", "??"
@@ -46,6 +47,11 @@ class Buffer(Array):
 def is_shared(place: Place) -> bool:
     """Whether the place is in shared memory."""
     return isinstance(place.array, Buffer) and place.array.space == "shared"
+
+
+def parameter(name: str, ctype: CInt) -> Symbol:
+    """What a parameter of a kernel or template stands for; `int lane` is not the lane of the hardware."""
+    return Symbol(f"{name} (parameter)" if name in LANE_NAMES else name, ctype)
 
 
 def is_dynamic(array: Array) -> bool:

@@ -67,7 +67,7 @@ def _choices(name: str, terms: Sequence[Node], sites: Sequence[Site]) -> Iterato
     """Values worth trying: the least, those that the conditions name, and their neighbours."""
     known = [site.ranges[name] for site in sites if name in site.ranges]
     named = {node.value for term in terms for node in post_order(term) if isinstance(node, Const)}
-    least = 1 if name.startswith("gridDim") else 0
+    least = 1 if name.startswith("gridDim.") else 0
     tried = sorted({0, 1, 2, *(value + step for value in named for step in (-1, 0, 1))}, key=lambda v: (v < 0, abs(v)))
     if not known:
         yield from (value for value in tried if value >= least or value in named)
