@@ -61,6 +61,7 @@ class Unrolling(Changes):
         seen: set[tuple[int, ...]] = set()
         left = state.leaving()
         finished = parted = False
+        flow = Flow.ON
         returns: list[Node] = []
         for iteration in range(limit):
             if condition is not None and not (do and iteration == 0):
@@ -120,6 +121,9 @@ class Unrolling(Changes):
             return None
         if any(isinstance(term, Const) and term.value for term in returns):
             return Flow.RETURN
+        if flow is Flow.RETURN and returns:  # without any condition but that of the loop
+            for around in frame.loops:
+                around.conditions.append((returns[-1], "the function is left early"))
         for term in returns:
             state.restrict(expr.unary("!", term), "the function is left early")
         frame.left += state.guard[len(guard) :]

@@ -35,6 +35,7 @@ def by_iteration(body: str) -> dict[int, int | None]:
         ("if (t >= 16) { if (i == 1) return; } else if (i == 2) break; s[t * 2] = 0;",
          lambda t, i: i < 1 if t >= 16 else i < 2),
         ("switch (t / 16) { case 0: if (i == 1) return; } s[t * 2] = 0;", lambda t, i: t >= 16 or i < 1),
+        ("s[t * 2] = 0; for (int k = 0; k < (t < 16 ? 2 : 0); k++) return;", lambda t, i: t >= 16 or i < 1),
     ],
 )  # fmt: skip
 def test_each_iteration_counts_the_lanes_that_are_left(body: str, takes: Callable[[int, int], bool]) -> None:
