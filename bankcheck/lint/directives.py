@@ -11,7 +11,7 @@ from itertools import chain, islice
 from bankcheck.errors import BankcheckError
 from bankcheck.launch import Block
 from bankcheck.lint.program import Function, Program
-from bankcheck.lint.source import Directive
+from bankcheck.lint.textfile import Directive
 
 MAX_LINES_ABOVE = 40
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,18})", re.ASCII)

@@ -19,6 +19,10 @@ class Place(NamedTuple):
     end_column: int
 
 
+REACHED = "reached through this call"
+"""What is said of a call that leads to the place of a finding."""
+
+
 class Label(NamedTuple):
     """A second place that explains a finding: the declaration, the launch, the call."""
 
@@ -85,6 +89,8 @@ class AccessRow(NamedTuple):
     notes: tuple[str, ...] = ()
     instance: str = ""
     """The kernel with its template arguments, `k<float, 32>`; empty if it has none."""
+    through: Place | None = None
+    """The call in the file that is checked which leads to an access in a header."""
 
     @property
     def excess(self) -> int | None:

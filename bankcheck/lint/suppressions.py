@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from bankcheck.errors import BankcheckError
 from bankcheck.lint.config import Config
 from bankcheck.lint.facts import Execution, Facts
-from bankcheck.lint.findings import AccessRow, Finding, Place, sort_key
+from bankcheck.lint.findings import REACHED, AccessRow, Finding, Place, sort_key
 from bankcheck.lint.rules import codes_matching
-from bankcheck.lint.source import Source, Suppression
+from bankcheck.lint.source import Source
+from bankcheck.lint.textfile import Suppression
 from bankcheck.syntax import Tree
 
 _NEVER_SUPPRESSED = frozenset(("BC900",))
@@ -22,21 +23,26 @@ _NEVER_SUPPRESSED = frozenset(("BC900",))
 
 def suppressed(findings: list[Finding], facts: Facts, rows: Sequence[AccessRow], config: Config) -> list[Finding]:
     """Findings with the comments that suppress them, and BC900 for comments that suppress nothing."""
-    suppressions = facts.source.suppressions()
+    source = facts.source
+    suppressions = source.suppressions()
     used: set[tuple[int, str]] = set()
     result = []
     for finding in findings:
-        for suppression in suppressions:
-            covered = finding.place.line <= suppression.covers <= finding.place.end_line
-            names = [name for name in suppression.names if finding.code in _codes(name) - _NEVER_SUPPRESSED]
-            if covered and names:
-                used |= {(suppression.line, name) for name in names}
-                finding = finding._replace(suppressed=suppression.reason)
-                break
+        places = [finding.place]
+        there = source.header(finding.place.path)
+        if there is not None:  # a comment beside the call that leads into the header is one about it too
+            places += [label.place for label in finding.related if label.text == REACHED]
+        for file in (source, *([there] if there is not None else [])):
+            for suppression in suppressions if file is source else file.suppressions():
+                names = [name for name in suppression.names if finding.code in _codes(name) - _NEVER_SUPPRESSED]
+                covered = any(p.path == file.path and p.line <= suppression.covers <= p.end_line for p in places)
+                if covered and names and finding.suppressed is None:
+                    used |= {(suppression.line, name) for name in names} if file is source else set()
+                    finding = finding._replace(suppressed=suppression.reason)
         result.append(finding)
     for suppression in suppressions:
         for message in _problems(suppression, used, config, _Doubts(facts, rows, findings)):
-            result.append(_bad_comment(message, suppression.line, suppression.column, facts.source))
+            result.append(_bad_comment(message, suppression.line, suppression.column, source))
     return sorted(result, key=sort_key)
 
 
@@ -74,7 +80,7 @@ class _Doubts:
 
     def about(self, line: int) -> bool:
         """Whether it might."""
-        open_rows = (row.place for row in self._rows if row.wavefronts is None)
+        open_rows = (row.through or row.place for row in self._rows if row.wavefronts is None)
         unread = (finding.place for finding in self._findings if finding.code == "BC902")
         if any(place.line <= line <= place.end_line for place in (*open_rows, *unread)):
             return True
@@ -86,11 +92,11 @@ class _Doubts:
     def _functions(self, line: int) -> Iterator[Tree]:
         """The device functions around a line."""
         source = self._facts.source
-        stack = [source.root]
+        stack = list(source.root.named_children)
         while stack:
             node = stack.pop()
             start, end = source.span(node)
-            if source.in_header(node.start_byte) or not source.position(start)[0] <= line <= source.position(end)[0]:
+            if source.is_elsewhere((start, end)) or not source.position(start)[0] <= line <= source.position(end)[0]:
                 continue
             body = node.child_by_field_name("body") if node.type == "function_definition" else None
             if body is not None:
