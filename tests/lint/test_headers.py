@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bankcheck.lint.config import Config
+from bankcheck.lint.config import Config, load_config
 from bankcheck.lint.files import Input
 from bankcheck.lint.findings import FileResult
 from bankcheck.lint.run import check_one
