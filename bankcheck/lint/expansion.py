@@ -48,12 +48,16 @@ class Expanded:
     parts: list[Part] = field(default_factory=list)
     """What of it stands in headers, in order."""
 
+    def part_at(self, at: int) -> Part | None:
+        """The part of a header around or behind a character, or the last one."""
+        number = bisect_right(self.parts, at, key=lambda part: part.end)
+        return self.parts[min(number, len(self.parts) - 1)] if self.parts else None
+
     def taken_from(self, start: int, end: int) -> tuple[TextFile, Span] | None:
         """The header in which a range of the text stands, and where; None if it is not all in one."""
-        number = bisect_right(self.parts, start, key=lambda part: part.start) - 1
-        if number < 0 or end > self.parts[number].end:
+        part = self.part_at(start)
+        if part is None or not part.start <= start <= end <= part.end:
             return None
-        part = self.parts[number]
         shift = part.declared.at - part.start
         return part.declared.file.text_file, part.declared.file.origin(start + shift, end + shift)
 

@@ -92,6 +92,11 @@ class Source(TextFile):
         """Whether a span is one of a header."""
         return span[0] > len(self.text)
 
+    def header_at(self, at: int) -> str:
+        """The header that a character of the expanded text comes from; empty for the file itself."""
+        part = self._expansion.part_at(at) if self.in_header(at) else None
+        return part.declared.file.text_file.path if part is not None else ""
+
     def header(self, path: str) -> TextFile | None:
         """The header of a name in which something was placed."""
         return next((file for file in self._files[1:] if file.path == path), None)

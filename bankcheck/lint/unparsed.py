@@ -45,7 +45,9 @@ def _regions(facts: Facts) -> Iterator[Finding]:
             if device or (node.is_error and _DEVICE.search(source.source(node))):
                 span = source.span(node)
                 place = facts.place((span[0], max(span[1], span[0] + 1)))
-                text = "this region could not be parsed: accesses in it may be missing from the report"
+                begins = source.header_at(node.start_byte)
+                where = f", which begins in '{begins}'," if begins and not source.is_elsewhere(span) else ""
+                text = f"this region{where} could not be parsed: accesses in it may be missing from the report"
                 count += 1
                 yield Finding("BC902", "note", text, place, source_line=source.line_of(place))
             continue

@@ -307,3 +307,18 @@ def test_solve_leaves_a_header_as_it_is(helpers: Path, bankcheck) -> None:
     done = bankcheck("solve", "k.cu", "--array", "s", "--columns", "32")
     assert "internal error" not in done.err
     assert (helpers / "util/helpers.cuh").read_text() == HELPERS
+
+
+def test_a_region_that_begins_in_a_header_names_it(project: Path) -> None:
+    (project / "a.h").write_text("struct A { int i; };\nconstexpr int P = 4;\n")
+    text = (
+        '#include "a.h"\nnamespace n {\n__global__ void ktemplate <(A a) {\n  __shared__ float s[32 * P];\n'
+        "if (  if (a.if (i) s[threadIdx.x] = a.i[;\n}\n}\n"
+    )
+    (project / "k.cu").write_text(text)
+    result = check_one(Input("k.cu"), Config(root=project), ())
+    (finding,) = [f for f in result.findings if f.code == "BC902"]
+    assert "begins in 'a.h'" in finding.message and (finding.place.path, finding.place.line) == ("k.cu", 1)
+    (project / "k.cu").write_text(text.replace('#include "a.h"', "struct A { int i; };"))
+    (finding,) = [f for f in check_one(Input("k.cu"), Config(root=project), ()).findings if f.code == "BC902"]
+    assert "begins in" not in finding.message
