@@ -302,11 +302,28 @@ def test_what_follows_a_comment_of_a_header_is_read(project: Path, comment: str)
     assert [row.wavefronts for row in check(project, "s[threadIdx.x * P] = 1;", '#include "c.cuh"').rows] == [32]
 
 
-def test_solve_leaves_a_header_as_it_is(helpers: Path, bankcheck) -> None:
-    check(helpers, "lib::put(s, threadIdx.x); s[threadIdx.x] = 1;", '#include "util/helpers.cuh"')
+def test_solve_tells_what_to_change_in_a_header_and_leaves_it_as_it_is(helpers: Path, bankcheck) -> None:
+    body = "lib::put(s, threadIdx.x); s[threadIdx.x] = 1;"
+    check(helpers, body, '#include "util/helpers.cuh"')
     done = bankcheck("solve", "k.cu", "--array", "s", "--columns", "32")
-    assert "internal error" not in done.err
-    assert (helpers / "util/helpers.cuh").read_text() == HELPERS
+    assert done.code == 0 and "util/helpers.cuh:12: p[i * (2 * 16)]" in done.out
+    assert "util/helpers.cuh:12  p[i * STEP]" in done.out and "headers are not rewritten" in done.out
+    assert bankcheck("solve", "k.cu", "--array", "s", "--columns", "32", "--emit", "diff").code == 2
+    (helpers / "util/helpers.cuh").write_text(HELPERS + SUM)
+    check(helpers, "o[0] = total(o[1]);", '#include "util/helpers.cuh"')
+    done = bankcheck("solve", "k.cu", "--array", "part", "--columns", "32")
+    assert done.out.startswith("util/helpers.cuh:19: float part[1024] in k") and "headers are not rewritten" in done.out
+    assert (helpers / "util/helpers.cuh").read_text() == HELPERS + SUM
+
+
+SUM = """
+__device__ float total(float v) {
+  __shared__ float part[1024];
+  part[threadIdx.x * 32] = v;
+  __syncthreads();
+  return part[threadIdx.x];
+}
+"""
 
 
 def test_a_region_that_begins_in_a_header_names_it(project: Path) -> None:
