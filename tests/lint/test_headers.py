@@ -312,7 +312,7 @@ def test_solve_tells_what_to_change_in_a_header_and_leaves_it_as_it_is(helpers: 
     (helpers / "util/helpers.cuh").write_text(HELPERS + SUM)
     check(helpers, "o[0] = total(o[1]);", '#include "util/helpers.cuh"')
     done = bankcheck("solve", "k.cu", "--array", "part", "--columns", "32")
-    assert done.out.startswith("util/helpers.cuh:19: float part[1024] in k") and "headers are not rewritten" in done.out
+    assert done.out.startswith("util/helpers.cuh:18: float part[1024] in k") and "headers are not rewritten" in done.out
     assert (helpers / "util/helpers.cuh").read_text() == HELPERS + SUM
 
 
