@@ -47,10 +47,11 @@ class Expanded:
 
     parts: list[Part] = field(default_factory=list)
     """What of it stands in headers, in order."""
+    part_ends: list[int] = field(default_factory=list)
 
     def part_at(self, at: int) -> Part | None:
         """The part of a header around or behind a character, or the last one."""
-        number = bisect_right(self.parts, at, key=lambda part: part.end)
+        number = bisect_right(self.part_ends, at)
         return self.parts[min(number, len(self.parts) - 1)] if self.parts else None
 
     def taken_from(self, start: int, end: int) -> tuple[TextFile, Span] | None:
@@ -100,6 +101,7 @@ def with_headers(bare: Expanded, headers: list[Header]) -> Expanded:
             for declared in used:
                 first = length + declared.lead
                 result.parts.append(Part(first, first + declared.length, declared))
+                result.part_ends.append(first + declared.length)
                 length = append(result, pieces, declared.text, (span[0], span[1] - span[0]), length)
             result.inserted.append((before, length))
         length = append(result, pieces, bare.text[start:end], origins[number] or (0, 0), length)
