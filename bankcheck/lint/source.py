@@ -85,8 +85,9 @@ class Source(TextFile):
 
     def line_of(self, place: Place) -> str:
         """The text of the first line of a place."""
-        file = next(file for file in self._files if file.path == place.path)
-        return file.line_text(place.line)
+        files = (file for file in self._files if file.path == place.path and place.line <= file.line_count)
+        file = next(files, None)  # a file may include what it was when it was saved last
+        return file.line_text(place.line) if file is not None else ""
 
     def is_elsewhere(self, span: Span) -> bool:
         """Whether a span is one of a header."""

@@ -339,3 +339,15 @@ def test_a_region_that_begins_in_a_header_names_it(project: Path) -> None:
     (project / "k.cu").write_text(text.replace('#include "a.h"', "struct A { int i; };"))
     (finding,) = [f for f in check_one(Input("k.cu"), Config(root=project), ()).findings if f.code == "BC902"]
     assert "begins in" not in finding.message
+
+
+@pytest.mark.parametrize("saved", [HELPERS, "// bankcheck: ignore[BC101]\n" * 9 + HELPERS])
+def test_an_editor_may_give_a_shorter_file_than_the_one_that_it_includes(helpers: Path, saved: str) -> None:
+    """A file that includes itself, as it was saved last."""
+    (helpers / "k.cu").write_text(saved)
+    text = (
+        '#include "k.cu"\n// bankcheck: block=32\n'
+        "__global__ void k() { __shared__ float s[1024]; lib::put(s, threadIdx.x); both(s, threadIdx.x); }\n"
+    )
+    result = check_one(Input("k.cu", text.encode()), Config(root=helpers), ())
+    assert not result.failure and "BC101" in {f.code for f in result.findings}
