@@ -61,6 +61,13 @@ class Finding(NamedTuple):
         """Wavefronts above the ideal."""
         return None if self.wavefronts is None or self.ideal is None else self.wavefronts - self.ideal
 
+    def call_in(self, path: str) -> Place | None:
+        """The call in a file that leads to a finding in another one, a header."""
+        if self.place.path == path:
+            return None
+        calls = [label.place for label in self.related if label.text == REACHED and label.place.path == path]
+        return calls[-1] if calls else None
+
     @property
     def active(self) -> bool:
         """Whether it counts: neither suppressed nor known."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from bankcheck.lint.findings import REACHED, AccessRow, FileResult, Finding, Place
+from bankcheck.lint.findings import AccessRow, FileResult, Finding, Place
 from bankcheck.report.lint_text import summary_line
 from bankcheck.report.listing import Code, Item, Kind, Line, Listing, ordered
 from bankcheck.report.style import plural, unstyled
@@ -60,8 +60,7 @@ def _listing(result: FileResult, text: str) -> Listing:
 
 def _line_in(path: str, finding: Finding) -> int:
     """The line of a finding: of one in a header, that of the call which leads there."""
-    calls = [label.place for label in finding.related if label.text == REACHED and label.place.path == path]
-    place = finding.place if finding.place.path == path or not calls else calls[-1]
+    place = finding.call_in(path) or finding.place
     return place.line if place.path == path else 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -294,6 +295,22 @@ def test_every_format_names_the_header_and_the_page_shows_the_call(helpers: Path
     (helpers / "bankcheck.toml").unlink()
     assert bankcheck("lint", "k.cu", "--write-baseline", "known.json").code == 0
     assert bankcheck("lint", "k.cu", "--baseline", "known.json").code == 0
+
+
+@pytest.mark.parametrize("output", ["text", "github", "json", "sarif"])
+def test_findings_at_one_line_of_a_header_tell_which_call_leads_there(helpers: Path, output: str, bankcheck) -> None:
+    for name in ("a.cu", "b.cu"):
+        check(helpers, "lib::put(s, threadIdx.x);", '#include "util/helpers.cuh"')
+        (helpers / "k.cu").rename(name)
+    out = bankcheck("lint", "a.cu", "b.cu", "--format", output).out
+    if output in ("text", "github"):
+        assert out.count("through the call at a.cu:5") == out.count("through the call at b.cu:5") == 1
+    elif output == "json":
+        related = [place["path"] for f in json.loads(out)["findings"] for place in f["related"]]
+        assert related.count("a.cu") == related.count("b.cu") == 2
+    else:
+        results = json.loads(out)["runs"][0]["results"]
+        assert [len(result["relatedLocations"]) for result in results] == [2, 2]
 
 
 @pytest.mark.parametrize("comment", ["// it is\n", "/* it\n is */ ", '// "it" is\n', "// it's\n"])
