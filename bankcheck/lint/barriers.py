@@ -8,7 +8,7 @@ from bankcheck import expr
 from bankcheck.expr import Evaluator, Node, post_order
 from bankcheck.launch import Block
 from bankcheck.lint.facts import Execution, Facts
-from bankcheck.lint.findings import Finding, Label
+from bankcheck.lint.findings import REACHED, Finding, Label
 from bankcheck.lint.memory import LANES, PER_LANE, Barrier, Doubt, Loaded, conjunction
 
 DATA = "these data differ between the threads"
@@ -38,8 +38,8 @@ def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
             yield Finding(
                 "BC401", "error" if threads else "warning", message, place, execution.kernel.name,
                 "assumed" if assumed else "computed", assumptions=assumed,
-                related=tuple(Label(facts.place(call), "reached through this call") for call in barrier.calls),
-                source_line=facts.source.line_text(place.line),
+                related=tuple(Label(facts.place(call), REACHED) for call in barrier.calls),
+                source_line=facts.source.line_of(place),
             )  # fmt: skip
 
 
@@ -50,8 +50,9 @@ def _of_threads(facts: Facts, threads: Threads, elsewhere: Barrier | None) -> st
     message += f"{len(threads) - gone}{rest})"
     if elsewhere is None:
         return f"{message}: the others never arrive"
-    line = facts.place(elsewhere.span).line
-    return f"{message}, while the others wait at the one in line {line}: all threads must reach the same one"
+    place = facts.place(elsewhere.span)
+    where = f"line {place.line}" if place.path == facts.source.path else f"line {place.line} of {place.path}"
+    return f"{message}, while the others wait at the one in {where}: all threads must reach the same one"
 
 
 def _of_data(doubt: Doubt | None) -> str:

@@ -41,7 +41,7 @@ def check_file(
     findings = [_with_arch(finding, config) for finding in findings]
     findings = _deduplicated(findings)
     findings = suppressed(findings, facts, rows, config)
-    wanted = [f for f in findings if f.code in config.codes and f.code not in config.ignores(path)]
+    wanted = [f for f in findings if f.code in config.codes and f.code not in config.ignores(f.place.path)]
     wanted = [f for f in wanted if f.code not in _CONFLICTS or (f.excess or 0) >= config.min_excess]
     return FileResult(path, tuple(with_fingerprints(wanted)), rows, summary)
 

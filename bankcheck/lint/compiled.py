@@ -94,6 +94,8 @@ def _answer(machine: MachineCode, path: str, text: str, row: AccessRow) -> list[
         code = machine(path, text, row.kernel, row.block if all(row.block) else None)
     except BankcheckError as problem:
         return [row._replace(reason=f"{row.reason}; [compiled] {problem.message}")]
+    if row.place.path != path:
+        return [row._replace(reason=f"{row.reason}; [compiled] only lines of the file itself are looked up")]
     lines = range(row.place.line, row.place.end_line + 1)
     wanted = _OPCODES.get(row.op.split(".")[0])
     mine = [found for found in code if found.line in lines and (wanted is None or found.opcode in wanted)]
@@ -114,7 +116,8 @@ def _unseen(
         code = machine(path, text, kernel, block)
     except BankcheckError:
         return  # nothing is known to be missing
-    seen = {line for row in rows if row.kernel == kernel for line in range(row.place.line, row.place.end_line + 1)}
+    places = (row.through or row.place for row in rows if row.kernel == kernel)
+    seen = {line for place in places for line in range(place.line, place.end_line + 1)}
     lines = text.splitlines()
     found: dict[tuple[int, str], None] = {}
     for access in code:
@@ -140,7 +143,7 @@ def _counted(row: AccessRow, code: Sequence[MachineAccess]) -> AccessRow:
     of = f"{requests} request{'' if requests == 1 else 's'} of {blocks}"
     note = f"[compiled] {code[0].kernel}: {_operation(row)} of this line, {of}"
     return row._replace(
-        bind={},
+        bind={}, instance=code[0].kernel if "<" in code[0].kernel else "",
         wavefronts=sum(found.wavefronts for found in code), ideal=sum(found.ideal for found in code),
         ways=max(found.ways for found in code), reason="",
         basis="assumed" if any(found.basis == "assumed" for found in code) else "computed",

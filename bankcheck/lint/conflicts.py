@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bankcheck.banks import Traffic
 from bankcheck.lint.facts import Execution, Facts, basis_of, declared
-from bankcheck.lint.findings import Finding, Label
+from bankcheck.lint.findings import REACHED, Finding, Label
 from bankcheck.lint.fixes import Fix, find_fix
 from bankcheck.lint.flat import find_flat_fix
 from bankcheck.lint.memory import Site
@@ -104,7 +104,7 @@ def check_unknown(facts: Facts) -> Iterator[Finding]:
         place = facts.place(span)
         name = facts.source.source(node)
         yield Finding("BC901", "note", f"not analysed: '{name}' is used here, but {why}", place, kernel, array=name,
-                      source_line=facts.source.line_text(place.line))  # fmt: skip
+                      source_line=facts.source.line_of(place))  # fmt: skip
 
 
 def worst_of(group: Group) -> tuple[Execution, Verdict, Case | None]:
@@ -128,14 +128,14 @@ def finding(
     site, traffic = verdict.site, case.traffic if case is not None else None
     place = facts.place(site.span)
     related = [declared(facts, site.buffer)] if site.buffer.declared != (0, 0) else []
-    related += [Label(facts.place(span), "reached through this call") for span in site.calls]
+    related += [Label(facts.place(span), REACHED) for span in site.calls]
     basis = None if code == "BC901" else basis_of(execution, verdict, case)
     return Finding(
         code, "note" if code == "BC901" else "error" if code == "BC301" else "warning", message, place,
         execution.kernel.name, basis, site.buffer.name,
         dict(case.bind) if case is not None else {},
         traffic.wavefronts if traffic else None, traffic.ideal if traffic else None, traffic.ways if traffic else None,
-        execution.launch.assumed + verdict.assumed_for(case), tuple(related), hint, facts.source.line_text(place.line),
+        execution.launch.assumed + verdict.assumed_for(case), tuple(related), hint, facts.source.line_of(place),
     )  # fmt: skip
 
 

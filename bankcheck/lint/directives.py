@@ -11,7 +11,7 @@ from itertools import chain, islice
 from bankcheck.errors import BankcheckError
 from bankcheck.launch import Block
 from bankcheck.lint.program import Function, Program
-from bankcheck.lint.source import Directive
+from bankcheck.lint.textfile import Directive
 
 MAX_LINES_ABOVE = 40
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,18})", re.ASCII)
@@ -62,9 +62,10 @@ def without_function(program: Program, directives: Sequence[Directive]) -> Itera
     functions = (f for named in chain(program.functions.values(), methods) for f in named)
     taken = {directive for function in functions for directive in _of(function, program, directives)}
     for directive in directives:
-        on = not any(_line(program, a) <= directive.line <= _line(program, b) for a, b in program.source.skipped)
-        if on and directive.settings and directive not in taken:
-            yield directive
+        if directive.settings and directive not in taken:
+            skipped = ((_line(program, start), _line(program, end)) for start, end in program.source.skipped)
+            if not any(first <= directive.line <= last for first, last in skipped):
+                yield directive
 
 
 def _of(function: Function, program: Program, directives: Sequence[Directive]) -> Iterator[Directive]:

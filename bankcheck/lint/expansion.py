@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from bankcheck.expr import Span
 from bankcheck.lint.headers import Declared, used_by
+from bankcheck.lint.textfile import Comment, TextFile
 
 
 class Macro(NamedTuple):
@@ -19,11 +20,12 @@ class Macro(NamedTuple):
     parameters: tuple[str, ...] | None = None
 
 
-class Comment(NamedTuple):
-    """A comment and where it starts in the file."""
+class Part(NamedTuple):
+    """A range of the text that is a declaration of a header."""
 
-    text: str
     start: int
+    end: int
+    declared: Declared
 
 
 @dataclass(slots=True)
@@ -42,6 +44,23 @@ class Expanded:
     """Ranges of the text that stand for an `#include`."""
     fragments: list[Span] = field(default_factory=list)
     """`#include`s inside braces, where they stand in the file."""
+
+    parts: list[Part] = field(default_factory=list)
+    """What of it stands in headers, in order."""
+    part_ends: list[int] = field(default_factory=list)
+
+    def part_at(self, at: int) -> Part | None:
+        """The part of a header around or behind a character, or the last one."""
+        number = bisect_right(self.part_ends, at)
+        return self.parts[min(number, len(self.parts) - 1)] if self.parts else None
+
+    def taken_from(self, start: int, end: int) -> tuple[TextFile, Span] | None:
+        """The header in which a range of the text stands, and where; None if it is not all in one."""
+        part = self.part_at(start)
+        if part is None or not part.start <= start <= end <= part.end:
+            return None
+        shift = part.declared.at - part.start
+        return part.declared.file.text_file, part.declared.file.origin(start + shift, end + shift)
 
     def in_macro(self, start: int) -> bool:
         """Whether a character of the expanded text comes out of a macro."""
@@ -69,17 +88,22 @@ class Header(NamedTuple):
 
 def with_headers(bare: Expanded, headers: list[Header]) -> Expanded:
     """The text with what it uses of its headers put where they are included."""
-    at: dict[int, list[tuple[str, Span]]] = {}
-    for header, text in zip(headers, used_by(bare.text, [header.declared for header in headers]), strict=True):
-        at.setdefault(header.piece, []).append((text, header.span))
+    at: dict[int, list[tuple[list[Declared], Span]]] = {}
+    for header, used in zip(headers, used_by(bare.text, [header.declared for header in headers]), strict=True):
+        at.setdefault(header.piece, []).append((used, header.span))
     result = replace(bare, text="", starts=[], origins=[])
     pieces: list[str] = []
     length = 0
     origins = [*bare.origins, None]
     for number, (start, end) in enumerate(pairwise([*bare.starts, len(bare.text), len(bare.text)])):
-        for text, span in at.get(number, ()):
-            result.inserted.append((length, length + len(text)))
-            length = append(result, pieces, text, (span[0], span[1] - span[0]), length)
+        for used, span in at.get(number, ()):
+            before = length
+            for declared in used:
+                first = length + declared.lead
+                result.parts.append(Part(first, first + declared.length, declared))
+                result.part_ends.append(first + declared.length)
+                length = append(result, pieces, declared.text, (span[0], span[1] - span[0]), length)
+            result.inserted.append((before, length))
         length = append(result, pieces, bare.text[start:end], origins[number] or (0, 0), length)
     result.text = "".join(pieces)
     return result

@@ -21,7 +21,8 @@ from bankcheck.lint.memory import Buffer, Site
 from bankcheck.lint.merge import merge_members
 from bankcheck.lint.neighbours import with_merging_assumed
 from bankcheck.lint.program import Function, Program
-from bankcheck.lint.source import Directive, Source
+from bankcheck.lint.source import Source
+from bankcheck.lint.textfile import Directive
 from bankcheck.lint.verdict import Case, Verdict
 from bankcheck.syntax import Tree
 
@@ -70,8 +71,7 @@ class Facts:
 
     def place(self, span: Span) -> Place:
         """A span as lines and columns."""
-        start, end = self.source.position(span[0]), self.source.position(max(span[1], span[0]))
-        return Place(self.source.path, *start, *end)
+        return self.source.place(span)
 
     def groups(self) -> Iterator[list[tuple[Execution, Verdict]]]:
         """The verdicts on each access: same place, operation and kernel; launches and iterations together."""
@@ -190,9 +190,12 @@ def rows_of(facts: Facts, execution: Execution, verdict: Verdict) -> Iterator[Ac
             traffic.ways if traffic else None,
             basis_of(execution, verdict, case) if counted else None, reason,
             launch.assumed + verdict.assumed_for(case), notes, instance,
+            through,
         )  # fmt: skip
 
     instance = _instance(execution)
+    calls = [call for call in site.calls if not facts.source.is_elsewhere(call)]
+    through = facts.place(calls[-1]) if calls and facts.source.is_elsewhere(site.span) else None
     if not verdict.cases:
         yield row(None, verdict.reason)
     for case in verdict.cases:

@@ -186,19 +186,20 @@ def include_for(item: Input, config: Config) -> Include | None:
 
     def include(name: str) -> Header | None:
         folders = given if name.startswith("<") else [directory, *given]
-        found = (_header(folder / name.strip("<>"), roots) for folder in folders)
+        found = (_header(folder / name.strip("<>"), roots, config) for folder in folders)
         return next((header for header in found if header is not None), None)
 
     return include
 
 
-def _header(path: Path, roots: Sequence[Path]) -> Header | None:
+def _header(path: Path, roots: Sequence[Path], config: Config) -> Header | None:
     """A header inside one of some folders."""
     try:
         real = path.resolve()
         inside = any(real.is_relative_to(root) for root in roots)
         if not inside or not real.is_file() or real.stat().st_size > MAX_HEADER_BYTES:
             return None
-        return Header(text_of(real.read_bytes()), str(real if ".." in path.parts else path))
+        path = real if ".." in path.parts else path
+        return Header(text_of(real.read_bytes()), str(path), shown(path, config))
     except (OSError, ValueError, RuntimeError, BankcheckError):
         return None

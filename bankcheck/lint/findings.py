@@ -19,6 +19,10 @@ class Place(NamedTuple):
     end_column: int
 
 
+REACHED = "reached through this call"
+"""What is said of a call that leads to the place of a finding."""
+
+
 class Label(NamedTuple):
     """A second place that explains a finding: the declaration, the launch, the call."""
 
@@ -57,6 +61,13 @@ class Finding(NamedTuple):
         """Wavefronts above the ideal."""
         return None if self.wavefronts is None or self.ideal is None else self.wavefronts - self.ideal
 
+    def call_in(self, path: str) -> Place | None:
+        """The call in a file that leads to a finding in another one, a header."""
+        if self.place.path == path:
+            return None
+        calls = [label.place for label in self.related if label.text == REACHED and label.place.path == path]
+        return calls[-1] if calls else None
+
     @property
     def active(self) -> bool:
         """Whether it counts: neither suppressed nor known."""
@@ -85,6 +96,8 @@ class AccessRow(NamedTuple):
     notes: tuple[str, ...] = ()
     instance: str = ""
     """The kernel with its template arguments, `k<float, 32>`; empty if it has none."""
+    through: Place | None = None
+    """The call in the file that is checked which leads to an access in a header."""
 
     @property
     def excess(self) -> int | None:

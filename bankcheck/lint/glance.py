@@ -12,6 +12,8 @@ class Header(NamedTuple):
 
     text: str
     path: str
+    name: str
+    """What it is called in reports."""
 
 
 Include = Callable[[str], Header | None]

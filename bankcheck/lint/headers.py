@@ -8,13 +8,16 @@ as a file of its own. What does not parse is left out, and its names stay unknow
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from bankcheck.expr import Span
+from bankcheck.lint.textfile import TextFile
 from bankcheck.syntax import Tree, declarator_name, parse_source
 
 MAX_DECLARATION = 20_000
 """Characters of a declaration that is taken over."""
+_LINE_END = re.compile(r"[\r\n\v\f]")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _WORTH_PARSING = re.compile(r"\b(?:constexpr|const|__device__|struct|class|enum|typedef|using|namespace)\b|__shared__")
 _PLAIN = (
@@ -29,16 +32,31 @@ _PLAIN = (
 )
 
 
+class HeaderFile(NamedTuple):
+    """A header, and the way from its expanded text to what is written in it."""
+
+    text_file: TextFile
+    origin: Callable[[int, int], Span]
+
+
 class Declared(NamedTuple):
-    """One declaration of a header: what it declares, all words in it, and its text on one line."""
+    """One declaration of a header: what it declares, all words in it, and its text on one line.
+
+    The declaration itself begins `lead` characters into the text, behind its namespaces; it stands at `at` in the
+    header's expanded text.
+    """
 
     names: frozenset[str]
     words: frozenset[str]
     text: str
+    lead: int
+    length: int
+    at: int
+    file: HeaderFile
 
 
-def declarations_of(expanded: str) -> list[Declared]:
-    """The declarations in a header's expanded text without comments, in order."""
+def declarations_of(expanded: str, file: HeaderFile) -> list[Declared]:
+    """The declarations in a header's expanded text with blanks for comments, in order."""
     if not _WORTH_PARSING.search(expanded):
         return []
     found: list[Declared] = []
@@ -53,11 +71,11 @@ def declarations_of(expanded: str) -> list[Declared]:
                 head = expanded[node.start_byte : body.start_byte]
                 stack.append((body, (*spaces, " ".join(head.split()))))
         elif not node.has_error and node.end_byte - node.start_byte <= MAX_DECLARATION:
-            found += _declared(node, spaces, expanded)
+            found += _declared(node, spaces, expanded, file)
     return found
 
 
-def _declared(node: Tree, spaces: tuple[str, ...], expanded: str) -> Iterator[Declared]:
+def _declared(node: Tree, spaces: tuple[str, ...], expanded: str, file: HeaderFile) -> Iterator[Declared]:
     inner = node.named_children[-1] if node.type == "template_declaration" and node.named_children else node
     text = expanded[node.start_byte : node.end_byte]
     if inner.type == "function_definition":
@@ -67,10 +85,10 @@ def _declared(node: Tree, spaces: tuple[str, ...], expanded: str) -> Iterator[De
     elif inner.type not in _PLAIN or "__global__" in text:
         return
     before = "".join(f"{head} {{ " for head in spaces)
-    flat = f"{before}{' '.join(text.split())};{' }' * len(spaces)} "
+    flat = f"{before}{_LINE_END.sub(' ', text)};{' }' * len(spaces)} "
     words = frozenset(_WORD.findall(flat))
     names = {*_names(inner, expanded), *_WORD.findall(before)} - {"inline", "namespace", "using"}
-    yield Declared(frozenset(names), words, flat)
+    yield Declared(frozenset(names), words, flat, len(before), len(text), node.start_byte, file)
 
 
 def _names(node: Tree, expanded: str) -> Iterator[str]:
@@ -102,7 +120,7 @@ def _qualified(declarator: Tree) -> Tree | None:
     return node
 
 
-def used_by(text: str, headers: Iterable[list[Declared]]) -> list[str]:
+def used_by(text: str, headers: Iterable[list[Declared]]) -> list[list[Declared]]:
     """For each header, the declarations that a text needs, directly or through other declarations."""
     headers = list(headers)
     by_name: dict[str, list[Declared]] = {}
@@ -110,7 +128,7 @@ def used_by(text: str, headers: Iterable[list[Declared]]) -> list[str]:
         for name in declared.names:
             by_name.setdefault(name, []).append(declared)
     if not by_name:
-        return [""] * len(headers)
+        return [[] for _ in headers]
     waiting, seen = set(_WORD.findall(text)), set()
     needed: set[int] = set()
     while waiting:
@@ -120,4 +138,4 @@ def used_by(text: str, headers: Iterable[list[Declared]]) -> list[str]:
             if id(declared) not in needed:
                 needed.add(id(declared))
                 waiting |= declared.words - seen
-    return ["".join(declared.text for declared in header if id(declared) in needed) for header in headers]
+    return [[declared for declared in header if id(declared) in needed] for header in headers]

@@ -17,7 +17,7 @@ from bankcheck.lint.interpret import Interpreter
 from bankcheck.lint.machine import Launch
 from bankcheck.lint.namespaces import Space
 from bankcheck.lint.program import Function, LaunchSite, Program
-from bankcheck.lint.source import Directive
+from bankcheck.lint.textfile import Directive
 from bankcheck.syntax import Tree
 
 MAX_LAUNCHES = 24

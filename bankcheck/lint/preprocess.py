@@ -12,9 +12,10 @@ from collections.abc import Mapping
 
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Node, Span
-from bankcheck.lint.expansion import Comment, Expanded, Header, Macro, append, with_headers
+from bankcheck.lint.expansion import Expanded, Header, Macro, append, with_headers
 from bankcheck.lint.glance import Include
-from bankcheck.lint.headers import Declared, declarations_of
+from bankcheck.lint.headers import Declared, HeaderFile, declarations_of
+from bankcheck.lint.textfile import Comment, TextFile
 from bankcheck.lower import Lowering
 from bankcheck.places import Array, Entity, Place
 from bankcheck.syntax import Snippet
@@ -39,6 +40,7 @@ _TOKEN = re.compile(
 )
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)", re.DOTALL)
 _DEFINE = re.compile(r"(\w+)(\([^)]*\))?[ \t]*(.*)", re.DOTALL)
+_COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _PRAGMA = re.compile(r'\b_Pragma\s*\(\s*(?:L|u8|[uU])?"(?:\\.|[^"\\])*"\s*\)')
 _PREDEFINED = {"__CUDACC__": "1", "__NVCC__": "1", "__CUDA_ARCH__": "900", "__cplusplus": "201703L"}
 
@@ -174,7 +176,8 @@ class _Preprocessor:
         bare, headers = self.run(text)
         self._open.pop()
         found = [declared for header in headers for declared in header.declared]
-        return found + declarations_of(_without_comments(bare.text))
+        file = HeaderFile(TextFile(header.name, text, bare.comments), bare.origin)
+        return found + declarations_of(_comments_blanked(bare.text), file)
 
     def _condition(self, text: str) -> bool:
         text = re.sub(r"defined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda m: str(int((m[1] or m[2]) in self.macros)), text)
@@ -311,7 +314,14 @@ def _arguments(text: str, start: int) -> tuple[list[str], int]:
 def _without_comments(text: str) -> str:
     if '"' in text:
         return _TOKEN.sub(lambda token: " " if token.lastgroup == "comment" else token.group(), text)
-    return re.sub(r"//.*|/\*.*?(?:\*/|\Z)", " ", text, flags=re.DOTALL) if "/" in text else text
+    return re.sub(_COMMENT, " ", text, flags=re.DOTALL) if "/" in text else text
+
+
+def _comments_blanked(text: str) -> str:
+    """The text with blanks for comments: every character keeps its place."""
+    if '"' in text:
+        return _TOKEN.sub(lambda t: _blank(t.group()) if t.lastgroup == "comment" else t.group(), text)
+    return re.sub(_COMMENT, lambda match: _blank(match.group()), text, flags=re.DOTALL) if "/" in text else text
 
 
 def _blank(text: str) -> str:

@@ -68,8 +68,9 @@ def _row(values: Any) -> AccessRow:
     row = AccessRow(*values)
     x, y, z = row.block
     return row._replace(
-        place=Place(*row.place), block=(x, y, z), assumptions=tuple(row.assumptions), notes=tuple(row.notes)
-    )
+        place=Place(*row.place), block=(x, y, z), assumptions=tuple(row.assumptions), notes=tuple(row.notes),
+        through=None if row.through is None else Place(*row.through),
+    )  # fmt: skip
 
 
 def _digest(header: Header | None) -> str:

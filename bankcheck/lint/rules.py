@@ -93,7 +93,9 @@ RULES: tuple[Rule, ...] = (
          "use a few bytes of it. Often a transposition through shared memory is the cure.", False),
     Rule("BC900", "unused-suppression", "warning",
          "A comment suppresses nothing, names no rule, or a directive is not understood.",
-         "A suppression that is no longer needed hides the next finding on its line."),
+         "A suppression that is no longer needed hides the next finding on its line. Nothing is said of one that "
+         "another run may need: beside accesses that are not analysed, in code that nothing calls here, where the file "
+         "does not tell the launch."),
     Rule("BC901", "not-analysed", "note",
          "A shared-memory access could not be counted; the message says why.",
          "Indices read from memory and code that lint does not see stay unknown. They are never counted as clean: the "

@@ -2,65 +2,37 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from bankcheck.expr import Span
 from bankcheck.lint.attributes import without_attributes
-from bankcheck.lint.expansion import Comment
+from bankcheck.lint.findings import Place
 from bankcheck.lint.glance import Include
 from bankcheck.lint.preprocess import preprocess
+from bankcheck.lint.textfile import TextFile
 from bankcheck.syntax import Tree, parse_source
 
-_DIRECTIVE = re.compile(r"bankcheck:\s*(.*)", re.DOTALL)
-_IGNORE = re.compile(r"ignore\s*(?:\[([^\]]*)\])?\s*(.*)", re.DOTALL)
-_SETTING = re.compile(r"([A-Za-z_][\w.]*)\s*=\s*(-?\w+(?:,\d+)*)")
 
+class Source(TextFile):
+    """A file as written (`text`) and as the parser saw it: nodes are spans of the expanded text.
 
-class Suppression(NamedTuple):
-    """`// bankcheck: ignore[BC101] reason`: the lines it covers and the rules it names, as --select takes them."""
-
-    names: tuple[str, ...]
-    reason: str
-    line: int
-    """Where the comment starts (1-based)."""
-    covers: int
-    """The line it is about: its own, or the next one with code if it stands alone."""
-    column: int
-
-
-class Directive(NamedTuple):
-    """`// bankcheck: block=32,8 N=1024`: what a launch gives to the kernel below."""
-
-    settings: tuple[tuple[str, str], ...]
-    line: int
-    rest: str
-    """What was not understood."""
-    column: int = 1
-
-
-class Source:
-    """A file as written (`text`) and as the parser saw it: nodes are spans of the expanded text."""
+    Spans of what stands in headers begin behind the end of the text: `place` and `file_at` know in which header.
+    """
 
     def __init__(self, path: str, text: str, defines: Mapping[str, str], include: Include | None = None) -> None:
-        self.path = path
-        self.text = text
         self._expansion = preprocess(text, defines, include)
+        super().__init__(path, text, self._expansion.comments)
         self.expanded = self._expansion.text
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._bases: list[int] = [0]
+        self._files: list[TextFile] = [self]
+        """The file, then headers: the spans of each begin at its base."""
         self.root: Tree = parse_source(self.expanded)
         plain = without_attributes(self.expanded) if self.root.has_error else self.expanded
         if plain != self.expanded:
             self.expanded, self.root = plain, parse_source(plain)
         self._declared: dict[int, Span] = {}
         self._taken: set[Span] = set()
-
-    @property
-    def comments(self) -> list[Comment]:
-        """All comments."""
-        return self._expansion.comments
 
     @property
     def skipped(self) -> list[Span]:
@@ -85,12 +57,51 @@ class Source:
     def written(self, node: Tree) -> str:
         """A node's text as in the file, with its macros by name; expanded where it stands inside a macro."""
         start, end = self.span(node)
-        text = self.text[start:end]
+        file, (first, last) = self.file_at((start, end))
+        text = file.text[first:last]
         return self.source(node) if self._expansion.in_macro(node.start_byte) or len(text) > 400 else text
 
     def span(self, node: Tree) -> Span:
-        """Start and end of a node in the file as written."""
-        return self._expansion.origin(node.start_byte, node.end_byte)
+        """Start and end of a node as written, in the file or in a header."""
+        taken = self._expansion.taken_from(node.start_byte, node.end_byte)
+        if taken is None:
+            return self._expansion.origin(node.start_byte, node.end_byte)
+        file, (start, end) = taken
+        if file not in self._files:
+            self._bases.append(self._bases[-1] + len(self._files[-1].text) + 1)
+            self._files.append(file)
+        base = self._bases[self._files.index(file)]
+        return base + start, base + end
+
+    def file_at(self, span: Span) -> tuple[TextFile, Span]:
+        """The file in which something stands, and where in that."""
+        number = bisect_right(self._bases, span[0]) - 1
+        base = self._bases[number]
+        return self._files[number], (span[0] - base, max(span[1], span[0]) - base)
+
+    def place(self, span: Span) -> Place:
+        """A span as lines and columns."""
+        file, (start, end) = self.file_at(span)
+        return Place(file.path, *file.position(start), *file.position(end))
+
+    def line_of(self, place: Place) -> str:
+        """The text of the first line of a place."""
+        files = (file for file in self._files if file.path == place.path and place.line <= file.line_count)
+        file = next(files, None)  # a file may include what it was when it was saved last
+        return file.line_text(place.line) if file is not None else ""
+
+    def is_elsewhere(self, span: Span) -> bool:
+        """Whether a span is one of a header."""
+        return span[0] > len(self.text)
+
+    def header_at(self, at: int) -> str:
+        """The header that a character of the expanded text comes from; empty for the file itself."""
+        part = self._expansion.part_at(at) if self.in_header(at) else None
+        return part.declared.file.text_file.path if part is not None else ""
+
+    def header(self, path: str) -> TextFile | None:
+        """The header of a name in which something was placed."""
+        return next((file for file in self._files[1:] if file.path == path), None)
 
     def declared_at(self, node: Tree) -> Span:
         """Where something is declared: a span that no other declaration has, be it out of the same macro or header."""
@@ -103,67 +114,9 @@ class Source:
         return self._declared[node.start_byte]
 
     def includes(self, span: Span) -> bool:
-        """Whether a place in the file is an `#include`, whose header has something in it."""
+        """Whether a span is an `#include` of the file, standing for something of its header."""
         return bool(self._expansion.inserted) and self.text[span[0] : span[1]].lstrip().startswith("#")
 
     def origin(self, start: int, end: int) -> Span:
         """The place in the file as written of a range of the expanded text."""
         return self._expansion.origin(start, end)
-
-    def position(self, offset: int) -> tuple[int, int]:
-        """(line, column), both from 1."""
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
-
-    def line_text(self, line: int) -> str:
-        """One line, without its end."""
-        start = self._starts[line - 1]
-        end = self._starts[line] if line < len(self._starts) else len(self.text)
-        return self.text[start:end].rstrip("\r\n")
-
-    @property
-    def line_count(self) -> int:
-        """Lines in the file."""
-        return len(self._starts)
-
-    def suppressions(self) -> list[Suppression]:
-        """The suppressions, in order."""
-        found = []
-        for comment, content in self._bankcheck_comments():
-            match = _IGNORE.match(content)
-            if match is None:
-                continue
-            line, column = self.position(comment.start)
-            names = tuple(name for name in re.split(r"[,\s]+", match[1] or "") if name)
-            found.append(Suppression(names, match[2].strip(" */\n"), line, self._covered(comment, line), column))
-        return found
-
-    def directives(self) -> list[Directive]:
-        """The directives, in order."""
-        found = []
-        for comment, content in self._bankcheck_comments():
-            if not content.startswith("ignore"):
-                content = content.rstrip("*/ \t\r\n")
-                line, column = self.position(comment.start)
-                settings = tuple((m[1], m[2]) for m in _SETTING.finditer(content))
-                found.append(Directive(settings, line, _SETTING.sub("", content).strip(" ,"), column))
-        return found
-
-    def _bankcheck_comments(self) -> Iterator[tuple[Comment, str]]:
-        for comment in self.comments:
-            match = _DIRECTIVE.match(comment.text.lstrip("/*! \t"))
-            if match is not None:
-                yield comment, match[1]
-
-    def _covered(self, comment: Comment, line: int) -> int:
-        before = self.text[self._starts[line - 1] : comment.start]
-        end = comment.start + len(comment.text)
-        last = self.position(end)[0]
-        rest = self.line_text(last)[end - self._starts[last - 1] :]
-        if before.strip() or rest.strip():
-            return line
-        for below in range(last + 1, self.line_count + 1):
-            text = self.line_text(below).strip()
-            if text and not text.startswith(("//", "#pragma")):
-                return below
-        return line

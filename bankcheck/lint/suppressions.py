@@ -7,14 +7,18 @@ said of such a comment: to follow a wrong BC900 would bring the finding back.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from itertools import islice
 
 from bankcheck.errors import BankcheckError
 from bankcheck.lint.config import Config
 from bankcheck.lint.facts import Execution, Facts
-from bankcheck.lint.findings import AccessRow, Finding, Place, sort_key
+from bankcheck.lint.findings import REACHED, AccessRow, Finding, Place, sort_key
 from bankcheck.lint.rules import codes_matching
-from bankcheck.lint.source import Source, Suppression
+from bankcheck.lint.source import Source
+from bankcheck.lint.textfile import Suppression, TextFile
 from bankcheck.syntax import Tree
 
 _NEVER_SUPPRESSED = frozenset(("BC900",))
@@ -22,24 +26,50 @@ _NEVER_SUPPRESSED = frozenset(("BC900",))
 
 def suppressed(findings: list[Finding], facts: Facts, rows: Sequence[AccessRow], config: Config) -> list[Finding]:
     """Findings with the comments that suppress them, and BC900 for comments that suppress nothing."""
-    suppressions = facts.source.suppressions()
+    source = facts.source
+    comments = _Comments()
     used: set[tuple[int, str]] = set()
     result = []
     for finding in findings:
-        for suppression in suppressions:
-            covered = finding.place.line <= suppression.covers <= finding.place.end_line
-            names = [name for name in suppression.names if finding.code in _codes(name) - _NEVER_SUPPRESSED]
-            if covered and names:
-                used |= {(suppression.line, name) for name in names}
-                finding = finding._replace(suppressed=suppression.reason)
-                break
+        there = source.header(finding.place.path) or source
+        places = [(there, finding.place)]
+        if there is not source:  # a comment beside the call that leads into the header is one about it too
+            places += [(source, label.place) for label in finding.related if label.text == REACHED]
+        for file, place in places:
+            if place.path != file.path or finding.suppressed is not None or finding.code in _NEVER_SUPPRESSED:
+                continue
+            for suppression in comments.covering(file, place):
+                names = [name for name in suppression.names if finding.code in _codes(name)]
+                if names:
+                    used |= {(suppression.line, name) for name in names} if file is source else set()
+                    finding = finding._replace(suppressed=suppression.reason)
+                    break
         result.append(finding)
-    for suppression in suppressions:
-        for message in _problems(suppression, used, config, _Doubts(facts, rows, findings)):
-            result.append(_bad_comment(message, suppression.line, suppression.column, facts.source))
+    doubts = _Doubts(facts, rows, findings)
+    for suppression in source.suppressions():
+        for message in _problems(suppression, used, config, doubts):
+            result.append(_bad_comment(message, suppression.line, suppression.column, source))
     return sorted(result, key=sort_key)
 
 
+class _Comments:
+    """The suppressions of files, by the lines that they cover."""
+
+    def __init__(self) -> None:
+        self._by_line: dict[str, dict[int, list[Suppression]]] = {}
+
+    def covering(self, file: TextFile, place: Place) -> Iterator[Suppression]:
+        """Those that cover a line of a place."""
+        if file.path not in self._by_line:
+            by_line = self._by_line[file.path] = {}
+            for suppression in file.suppressions():
+                by_line.setdefault(suppression.covers, []).append(suppression)
+        by_line = self._by_line[file.path]
+        lines = range(place.line, place.end_line + 1) if by_line else ()
+        return (suppression for line in lines for suppression in by_line.get(line, ()))
+
+
+@lru_cache(maxsize=1024)
 def _codes(name: str) -> frozenset[str]:
     """What a name in a suppression stands for, as for --select; nothing if it is no rule."""
     try:
@@ -74,34 +104,44 @@ class _Doubts:
 
     def about(self, line: int) -> bool:
         """Whether it might."""
-        open_rows = (row.place for row in self._rows if row.wavefronts is None)
-        unread = (finding.place for finding in self._findings if finding.code == "BC902")
-        if any(place.line <= line <= place.end_line for place in (*open_rows, *unread)):
+        if any(first <= line <= last for first, last in self._unread):
             return True
-        source = self._facts.source
-        if any(source.position(start)[0] <= line <= source.position(end)[0] for start, end in source.skipped):
-            return True
-        return any(self._is_open(function) for function in self._functions(line))
+        around = (function for first, last, function in self._functions if first <= line <= last)
+        return any(self._is_open(function) for function in around)
 
-    def _functions(self, line: int) -> Iterator[Tree]:
-        """The device functions around a line."""
+    @cached_property
+    def _unread(self) -> set[tuple[int, int]]:
+        """Lines with accesses that are not analysed, and what could not be read or is switched off."""
         source = self._facts.source
-        stack = [source.root]
+        places = [row.through or row.place for row in self._rows if row.wavefronts is None]
+        places += [finding.place for finding in self._findings if finding.code == "BC902"]
+        places += [source.place(span) for span in source.skipped]
+        return {(place.line, place.end_line) for place in places if place.path == source.path}
+
+    @cached_property
+    def _functions(self) -> list[tuple[int, int, Tree]]:
+        """The device functions of the file with their first and last lines."""
+        source, found = self._facts.source, []
+        stack = list(source.root.named_children)
         while stack:
             node = stack.pop()
-            start, end = source.span(node)
-            if source.in_header(node.start_byte) or not source.position(start)[0] <= line <= source.position(end)[0]:
-                continue
             body = node.child_by_field_name("body") if node.type == "function_definition" else None
-            if body is not None:
+            if body is not None and not source.is_elsewhere(span := source.span(node)):
                 head = source.expanded[node.start_byte : body.start_byte]
                 if "__global__" in head or "__device__" in head or self._runs_through(body):
-                    yield node
+                    found.append((source.position(span[0])[0], source.position(span[1])[0], node))
             stack.extend(node.named_children)
+        return found
+
+    @cached_property
+    def _seen(self) -> list[tuple[int, int]]:
+        """(where in the expanded text, the number of an execution that came past it), in order."""
+        return sorted((at, number) for number, run in enumerate(self._facts.executions) for at in run.run.seen)
 
     def _runs_through(self, body: Tree) -> list[Execution]:
-        span = range(body.start_byte, body.end_byte)
-        return [run for run in self._facts.executions if any(at in span for at in run.run.seen)]
+        first, last = (bisect_left(self._seen, (at, -1)) for at in (body.start_byte, body.end_byte))
+        numbers = dict.fromkeys(number for _, number in islice(self._seen, first, last))
+        return [self._facts.executions[number] for number in numbers]
 
     def _is_open(self, function: Tree) -> bool:
         """Whether code that is not read may give a function other launches, arguments or callers."""

@@ -34,7 +34,7 @@ def check_coalescing(facts: Facts) -> Iterator[Finding]:
                 )
                 yield Finding("BC501", "warning", message, place, execution.kernel.name,
                               "assumed" if execution.launch.assumed else "computed", site.buffer.name,
-                              source_line=facts.source.line_text(place.line))  # fmt: skip
+                              source_line=facts.source.line_of(place))  # fmt: skip
 
 
 def _sectors(site: Site, execution: Execution) -> Sectors | None:

@@ -45,9 +45,11 @@ def _regions(facts: Facts) -> Iterator[Finding]:
             if device or (node.is_error and _DEVICE.search(source.source(node))):
                 span = source.span(node)
                 place = facts.place((span[0], max(span[1], span[0] + 1)))
-                text = "this region could not be parsed: accesses in it may be missing from the report"
+                begins = source.header_at(node.start_byte)
+                where = f", which begins in '{begins}'," if begins and not source.is_elsewhere(span) else ""
+                text = f"this region{where} could not be parsed: accesses in it may be missing from the report"
                 count += 1
-                yield Finding("BC902", "note", text, place, source_line=source.line_text(place.line))
+                yield Finding("BC902", "note", text, place, source_line=source.line_of(place))
             continue
         if node.has_error:
             if unbraced_declarations(source, node):
@@ -65,7 +67,7 @@ def _unknown_qualifiers(facts: Facts) -> Iterator[Finding]:
         place = facts.place(source.origin(*match.span("name")))
         text = f"'{match['name']}' is not defined in the files that are read: if it stands for __shared__, what uses "
         text += "this variable is missing from the report (--define gives its meaning)"
-        yield Finding("BC902", "note", text, place, source_line=source.line_text(place.line))
+        yield Finding("BC902", "note", text, place, source_line=source.line_of(place))
 
 
 def _switched_off(facts: Facts) -> Iterator[Finding]:
@@ -90,7 +92,7 @@ def _fragments(facts: Facts) -> Iterator[Finding]:
         if any(first < start < last for first, last in spans):
             place = facts.place((start, end))
             text = "the code that is included here is not read: accesses in it are missing from the report"
-            yield Finding("BC902", "note", text, place, source_line=source.line_text(place.line))
+            yield Finding("BC902", "note", text, place, source_line=source.line_of(place))
 
 
 def _left_out(facts: Facts) -> Iterator[Finding]:
@@ -102,7 +104,7 @@ def _left_out(facts: Facts) -> Iterator[Finding]:
             text = f"{launches.left_out} more launches and instances of '{launches.kernel.name}' are not judged: "
             text += f"only the first {len(launches.chosen)} are"
             yield Finding("BC902", "note", text, place, launches.kernel.name,
-                          source_line=facts.source.line_text(place.line))  # fmt: skip
+                          source_line=facts.source.line_of(place))  # fmt: skip
 
 
 def _directives(facts: Facts) -> Iterator[Finding]:

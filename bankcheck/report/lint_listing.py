@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from bankcheck.lint.findings import AccessRow, FileResult, Finding
+from bankcheck.lint.findings import AccessRow, FileResult, Finding, Place
 from bankcheck.report.lint_text import summary_line
 from bankcheck.report.listing import Code, Item, Kind, Line, Listing, ordered
 from bankcheck.report.style import plural, unstyled
@@ -45,10 +45,10 @@ def _listing(result: FileResult, text: str) -> Listing:
     items: dict[int, list[Item]] = {}
     for finding in result.findings:
         if finding.code != "BC901":  # the accesses themselves say so below
-            items.setdefault(finding.place.line, []).append(_of_finding(finding))
+            items.setdefault(_line_in(result.path, finding), []).append(_of_finding(finding, result.path))
     faults = {finding.place for finding in result.findings if finding.code == "BC301"}
     for row, item in _of_rows(row for row in result.rows if not (_is_fault(row) and row.place in faults)):
-        items.setdefault(row.place.line, []).append(item)
+        items.setdefault(_shown(row).line, []).append(item)
     counts = _counts(result.rows)
     lines = {}
     for number, found in items.items():
@@ -58,7 +58,17 @@ def _listing(result: FileResult, text: str) -> Listing:
     return Listing(result.path, result.path, (), source if text else (), lines)
 
 
-def _of_finding(finding: Finding) -> Item:
+def _line_in(path: str, finding: Finding) -> int:
+    """The line of a finding: of one in a header, that of the call which leads there."""
+    place = finding.call_in(path) or finding.place
+    return place.line if place.path == path else 1
+
+
+def _shown(row: AccessRow) -> Place:
+    return row.through or row.place
+
+
+def _of_finding(finding: Finding, path: str) -> Item:
     kind: Kind = "conflict" if finding.code.startswith(_CONFLICT_CODES) else "problem"
     details = [("kernel", finding.kernel)] if finding.kernel else []
     if not finding.active:
@@ -71,7 +81,8 @@ def _of_finding(finding: Finding) -> Item:
     details += [("see", f"{label.place.path}:{label.place.line}: {label.text}") for label in finding.related]
     counts = {"wavefronts": finding.wavefronts, "ideal": finding.ideal, "excess": finding.excess, "n-way": finding.ways}
     place = finding.place
-    span = (place.column, place.end_column) if place.end_line == place.line else None
+    here = place.end_line == place.line and place.path == path
+    span = (place.column, place.end_column) if here else None
     return Item(kind, f"{finding.code} {finding.message}", tuple(details), counts, span)
 
 
@@ -79,7 +90,7 @@ def _of_rows(rows: Iterable[AccessRow]) -> Iterable[tuple[AccessRow, Item]]:
     """Accesses that were not counted, and clean ones; those with excess have findings."""
     seen: set[tuple[object, ...]] = set()
     for row in rows:
-        key = row.place, row.op, row.expression, row.kernel, row.reason, row.excess
+        key = row.place, row.through, row.op, row.expression, row.kernel, row.reason, row.excess
         if row.excess or key in seen:
             continue
         seen.add(key)
@@ -103,11 +114,11 @@ def _counts(rows: Iterable[AccessRow]) -> dict[int, tuple[int, int]]:
     """line -> (wavefronts, ideal) of the worst request of each access on it."""
     worst: dict[tuple[object, ...], AccessRow] = {}
     for row in rows:
-        key = row.place, row.op
+        key = row.place, row.op, row.through
         if row.excess is not None and (key not in worst or row.excess > (worst[key].excess or 0)):
             worst[key] = row
     totals: dict[int, tuple[int, int]] = {}
     for row in worst.values():
-        wavefronts, ideal = totals.get(row.place.line, (0, 0))
-        totals[row.place.line] = wavefronts + (row.wavefronts or 0), ideal + (row.ideal or 0)
+        wavefronts, ideal = totals.get(_shown(row).line, (0, 0))
+        totals[_shown(row).line] = wavefronts + (row.wavefronts or 0), ideal + (row.ideal or 0)
     return totals

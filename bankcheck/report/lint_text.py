@@ -21,19 +21,21 @@ def render(results: Sequence[FileResult], *, everything: bool, frames: bool, wid
     for result in results:
         for finding in result.findings:
             if finding.active and (finding.severity != "note" or finding.code not in QUIET or everything):
-                lines += _finding(finding, width if frames else 0)
+                lines += _finding(finding, result.path, width if frames else 0)
         if everything:
             lines += _rows(result.rows)
     return "\n".join([*lines, summary_line(results)])
 
 
-def _finding(finding: Finding, width: int) -> list[str]:
+def _finding(finding: Finding, path: str, width: int) -> list[str]:
     place = finding.place
     code = {"error": bad, "warning": bad, "note": faint}[finding.severity](finding.code)
     where = f"{_clean(place.path)}:{place.line}:{place.column}"
     lines = [f"{strong(where)} {code} {_clean(finding.message)}{_tags(finding)}"]
     if width:
         lines += _frame(finding, width)
+    elif (call := finding.call_in(path)) is not None:
+        lines.append(f"  {faint(f'through the call at {_clean(path)}:{call.line}')}")
     if finding.hint:
         lines.append(f"  {good('fix:')} {_clean(finding.hint)}")
     for text in finding.assumptions:

@@ -50,7 +50,8 @@ def _one(path: str, solved: Solved) -> Iterator[str]:
     solution, problem = solved.solution, solved.problem
     tile, struct = solution.problem.tile, solved.choice.grid.struct
     element = shape_of(problem.buffer.ctype)[1]
-    place = f"{path}:{problem.place.line}"
+    file = problem.place.path if problem.in_header else path
+    place = f"{file}:{problem.place.line}"
     yield strong(f"{place}: {name_of(element)} {problem.declared} in {problem.label}")
     for other in solved.others:
         yield faint(f"  and in {other}")
@@ -99,7 +100,8 @@ def _changes(rewrite: Rewrite) -> Iterator[str]:
     for line in lines:
         new = good(line.new) + ("" if line.checked else bad("  (not checked)")) if line.new else bad("?")
         arrow = "  " if width else "\n      "
-        yield f"{line.line:>6}  {line.old:<{width}}{arrow}{new}"
+        where = f"{line.header}:{line.line}" if line.header else f"{line.line:>6}"
+        yield f"{where}  {line.old:<{width}}{arrow}{new}"
     if rewrite.function:
         yield ""
         yield rewrite.function
@@ -109,6 +111,8 @@ def _changes(rewrite: Rewrite) -> Iterator[str]:
         yield f"lint finds the addresses of this layout in the file so changed{some}"
     if not rewrite.complete:
         yield "?: does not name the index into the array; move its address by the layout's formula"
+    if any(line.header and not line.new for line in rewrite.lines):
+        yield "headers are not rewritten"
     for note in rewrite.notes:
         yield f"and: {note}"
 

@@ -44,6 +44,8 @@ class Line:
     """Empty: not known; `old` itself: nothing to change."""
     checked: bool = True
     """Whether lint finds the addresses of the layout in it."""
+    header: str = ""
+    """The header that it stands in; empty for the file itself."""
 
 
 class Written(NamedTuple):
@@ -118,7 +120,9 @@ class _Rewriting:
         if self.grid.struct and self.more:
             target, declared = self._struct()
         notes = self._notes()
-        tried = {span: [] if span in self.opaque else list(self._accesses(self._text(span))) for span in self.spans}
+        if self.facts.source.is_elsewhere(target) and declared != self._text(target):
+            declared = ""
+        tried = {span: [] if self._is_closed(span) else list(self._accesses(self._text(span))) for span in self.spans}
         unchecked = set(self.unread)
         new: dict[Span, str] = {}
         text = function = ""
@@ -135,12 +139,23 @@ class _Rewriting:
             unchecked |= unknown
             for span in wrong:
                 del tried[span][0]
-        lines = [Line(self._line(span), self._text(span), new[span], span not in unchecked) for span in self.spans]
-        declaration = Line(self._line(target), self._text(target), declared)
+        lines = [
+            Line(self._line(span), self._text(span), new[span], span not in unchecked, self._header(span))
+            for span in self.spans
+        ]
+        declaration = Line(self._line(target), self._text(target), declared, header=self._header(target))
         return Rewrite(declaration, tuple(lines), function, tuple(notes), text)
 
     def _text(self, span: Span) -> str:
-        return self.facts.source.text[span[0] : span[1]]
+        file, (start, end) = self.facts.source.file_at(span)
+        return file.text[start:end]
+
+    def _is_closed(self, span: Span) -> bool:
+        """Whether nothing can be written there."""
+        return span in self.opaque or self.facts.source.is_elsewhere(span)
+
+    def _header(self, span: Span) -> str:
+        return self.facts.place(span).path if self.facts.source.is_elsewhere(span) else ""
 
     def _line(self, span: Span) -> int:
         return self.facts.place(span).line

@@ -38,11 +38,13 @@ class Use:
     text: str
     requests: tuple[Requests, ...]
     """Of every iteration that was followed by itself."""
+    header: str = ""
+    """The header that it stands in; empty for the file itself."""
 
     @property
     def name(self) -> str:
         """Line and text."""
-        return f"{self.place.line}: {self.text}"
+        return f"{self.header}{':' * bool(self.header)}{self.place.line}: {self.text}"
 
     @property
     def offsets(self) -> Iterator[tuple[Offsets, int]]:
@@ -84,6 +86,8 @@ class SourceProblem:
     unread: tuple[Unread, ...]
     choices: tuple[Choice, ...]
     """One for each row length, the likeliest first: only one where the array is declared with rows."""
+    in_header: bool = False
+    """Whether the array is declared in a header."""
 
     @property
     def kernel(self) -> str:
@@ -219,9 +223,10 @@ def _problem(facts: Facts, execution: Execution, buffer: Buffer, columns: int | 
             refusal = refusal or problem
     if refusal is not None and not choices:
         raise refusal
-    start, end = buffer.declared
-    declared = _one_line(facts.source.text[start:end])
-    return SourceProblem(execution, buffer, facts.place(buffer.declared), declared, uses, unread, tuple(choices))
+    file, (start, end) = facts.source.file_at(buffer.declared)
+    declared = _one_line(file.text[start:end])
+    there = facts.source.is_elsewhere(buffer.declared)
+    return SourceProblem(execution, buffer, facts.place(buffer.declared), declared, uses, unread, tuple(choices), there)
 
 
 def _stated(grid: Grid, execution: Execution, uses: Sequence[Use], unread: Sequence[Unread]) -> Problem:
@@ -257,8 +262,13 @@ def _read(facts: Facts, execution: Execution, buffer: Buffer) -> tuple[tuple[Use
         if text == buffer.name and kernel == execution.kernel.name:
             span = facts.source.span(node)
             unread.setdefault((span,), Unread(facts.place(span), text, why, span, False))
-    uses = [Use(facts.place(r[0].site.span), _one_line(r[0].site.text), tuple(r)) for r in known.values()]
+    uses = [_use(facts, facts.place(requests[0].site.span), requests) for requests in known.values()]
     return tuple(uses), tuple(unread.values())
+
+
+def _use(facts: Facts, place: Place, requests: list[Requests]) -> Use:
+    header = "" if place.path == facts.source.path else place.path
+    return Use(place, _one_line(requests[0].site.text), tuple(requests), header)
 
 
 def _extent(sites: Sequence[Site], execution: Execution) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,11 @@ def test_what_headers_declare_is_known(project: Path, body: str, wavefronts: lis
     result = check(project, body)
     assert [row.wavefronts for row in result.rows] == wavefronts
     assert {row.kernel for row in result.rows} == {"k"}
-    assert {row.place.line for row in result.rows} == {5}
+    assert {(row.through or row.place).line for row in result.rows} == {5}
+    for row in result.rows:
+        if row.place.path != "k.cu":
+            line = (project / row.place.path).read_text().splitlines()[row.place.line - 1]
+            assert line[row.place.column - 1 :].startswith(row.expression)
 
 
 def test_two_arrays_of_one_header_stay_two(project: Path) -> None:
@@ -84,14 +89,6 @@ def test_two_arrays_of_one_header_stay_two(project: Path) -> None:
     body = "o[1] = sum(o[2]);"
     (project / "util" / "tile.cuh").write_text(TILE.replace("__syncthreads();", "").replace("part[0] +", ""))
     assert [finding.code for finding in check(project, body).findings] == ["BC101"]
-
-
-def test_a_finding_in_a_header_function_stands_at_its_call_and_can_be_suppressed_there(project: Path) -> None:
-    body = "lib::detail::put(s, threadIdx.x);"
-    (finding,) = check(project, body).findings
-    assert (finding.place.line, finding.source_line.strip()) == (5, body)
-    (finding,) = check(project, body + "  // bankcheck: ignore[BC101] once").findings
-    assert finding.suppressed == "once"
 
 
 def test_include_folders_come_from_the_option_and_the_configuration(project: Path, bankcheck) -> None:
@@ -211,3 +208,163 @@ def test_a_kernel_of_the_file_itself_or_of_one_that_is_given_asks_for_no_header(
     (project / "kernel.cu").write_text(KERNELS)
     (project / "main.cu").write_text("template <int> __global__ void t(float*);\n" + LAUNCHES)
     assert "in 2 files;" in bankcheck("lint", "main.cu", "kernel.cu").out
+
+
+# Places in headers
+
+HELPERS = """// Helpers: "quoted" words
+#pragma once
+#include "deep/inner.cuh"
+#define STEP (2 * 16)
+namespace lib {
+/* a comment
+   of two lines */ struct Tile { float d[32][32];  // rows
+  __device__ float& at(int i,  // a row
+                       int j) {
+    return d[i][j]; } };
+template <typename T> __device__ void put(T* p, int i) {
+  p[i * STEP] = 1;  // PUT
+}
+}
+__device__ inline void both(float* p, int i) { lib::put(p, i); p[i * 32 + inner(0)] = 2; }
+"""
+INNER = """
+__device__ int inner(int i) { return i; }
+__device__ inline void deep(float* p) {
+  p[threadIdx.x * 32] = 3;
+}
+"""
+
+
+@pytest.fixture
+def helpers(project: Path) -> Path:
+    (project / "util" / "deep").mkdir()
+    (project / "util" / "helpers.cuh").write_text(HELPERS)
+    (project / "util" / "deep" / "inner.cuh").write_text(INNER)
+    return project
+
+
+USES = {
+    "lib::put(s, threadIdx.x);": [("util/helpers.cuh", "p[i * STEP]")],
+    "both(s, threadIdx.x);": [("util/helpers.cuh", "p[i * STEP]"), ("util/helpers.cuh", "p[i * 32 + inner(0)]")],
+    "deep(s);": [("util/deep/inner.cuh", "p[threadIdx.x * 32]")],
+    "__shared__ lib::Tile t; t.at(threadIdx.x, 0) = 1;": [("k.cu", "t.at(threadIdx.x, 0)")],
+    "__shared__ lib::Tile t; o[9] = t.at(threadIdx.x, 0);": [("k.cu", "t.at(threadIdx.x, 0)")],
+}
+
+
+@pytest.mark.parametrize("body", USES)
+def test_a_finding_in_a_header_is_at_its_line_there(helpers: Path, body: str) -> None:
+    result = check(helpers, body, '#include "util/helpers.cuh"')
+    found = [f for f in result.findings if f.code == "BC101"]
+    assert len(found) == len(USES[body])
+    for finding, (path, text) in zip(found, USES[body], strict=True):
+        place = finding.place
+        line = (helpers / path).read_text().splitlines()[place.line - 1]
+        assert place.path == path and finding.source_line == line
+        assert place.line == place.end_line and line[place.column - 1 : place.end_column - 1] == text
+        calls = [label.place for label in finding.related if label.text == "reached through this call"]
+        assert ("k.cu", 5) in [(call.path, call.line) for call in calls] or path == "k.cu"
+
+
+@pytest.mark.parametrize("where", ["header", "call", "neither"])
+def test_a_comment_beside_the_access_or_beside_the_call_suppresses(helpers: Path, where: str, bankcheck) -> None:
+    comment = "// bankcheck: ignore[BC101] known"
+    if where == "header":
+        (helpers / "util/helpers.cuh").write_text(HELPERS.replace("// PUT", comment))
+    call = f"lib::put(s, threadIdx.x);  {comment if where == 'call' else ''}"
+    result = check(helpers, call, '#include "util/helpers.cuh"')
+    (finding,) = result.findings
+    assert finding.code == "BC101" and finding.suppressed == (None if where == "neither" else "known")
+    for files in (["k.cu"], ["util/helpers.cuh"], ["k.cu", "util/helpers.cuh"]):
+        done = bankcheck("lint", *files, "--no-cache")
+        assert "BC900" not in done.out
+        assert done.code == (where == "neither" and files != ["util/helpers.cuh"])
+
+
+def test_every_format_names_the_header_and_the_page_shows_the_call(helpers: Path, bankcheck) -> None:
+    check(helpers, "lib::put(s, threadIdx.x);", '#include "util/helpers.cuh"')
+    for output in ("text", "json", "github", "sarif"):
+        out = bankcheck("lint", "k.cu", "--format", output, "--html", "page.html").out
+        assert "util/helpers.cuh" in out and "32-way" in out
+    assert "BC101" in (helpers / "page.html").read_text()
+    first = bankcheck("lint", "k.cu").out
+    assert first.startswith("util/helpers.cuh:12:3 BC101") and bankcheck("lint", "k.cu").out == first, "from the cache"
+    (helpers / "bankcheck.toml").write_text('[per-file-ignores]\n"util/*" = ["BC101"]\n')
+    assert bankcheck("lint", "k.cu").code == 0
+    (helpers / "bankcheck.toml").unlink()
+    assert bankcheck("lint", "k.cu", "--write-baseline", "known.json").code == 0
+    assert bankcheck("lint", "k.cu", "--baseline", "known.json").code == 0
+
+
+@pytest.mark.parametrize("output", ["text", "github", "json", "sarif"])
+def test_findings_at_one_line_of_a_header_tell_which_call_leads_there(helpers: Path, output: str, bankcheck) -> None:
+    for name in ("a.cu", "b.cu"):
+        check(helpers, "lib::put(s, threadIdx.x);", '#include "util/helpers.cuh"')
+        (helpers / "k.cu").rename(name)
+    out = bankcheck("lint", "a.cu", "b.cu", "--format", output).out
+    if output in ("text", "github"):
+        assert out.count("through the call at a.cu:5") == out.count("through the call at b.cu:5") == 1
+    elif output == "json":
+        related = [place["path"] for f in json.loads(out)["findings"] for place in f["related"]]
+        assert related.count("a.cu") == related.count("b.cu") == 2
+    else:
+        results = json.loads(out)["runs"][0]["results"]
+        assert [len(result["relatedLocations"]) for result in results] == [2, 2]
+
+
+@pytest.mark.parametrize("comment", ["// it is\n", "/* it\n is */ ", '// "it" is\n', "// it's\n"])
+def test_what_follows_a_comment_of_a_header_is_read(project: Path, comment: str) -> None:
+    (project / "c.cuh").write_text(f"{comment}constexpr int P = 32;\n")
+    assert [row.wavefronts for row in check(project, "s[threadIdx.x * P] = 1;", '#include "c.cuh"').rows] == [32]
+
+
+def test_solve_tells_what_to_change_in_a_header_and_leaves_it_as_it_is(helpers: Path, bankcheck) -> None:
+    body = "lib::put(s, threadIdx.x); s[threadIdx.x] = 1;"
+    check(helpers, body, '#include "util/helpers.cuh"')
+    done = bankcheck("solve", "k.cu", "--array", "s", "--columns", "32")
+    assert done.code == 0 and "util/helpers.cuh:12: p[i * (2 * 16)]" in done.out
+    assert "util/helpers.cuh:12  p[i * STEP]" in done.out and "headers are not rewritten" in done.out
+    assert bankcheck("solve", "k.cu", "--array", "s", "--columns", "32", "--emit", "diff").code == 2
+    (helpers / "util/helpers.cuh").write_text(HELPERS + SUM)
+    check(helpers, "o[0] = total(o[1]);", '#include "util/helpers.cuh"')
+    done = bankcheck("solve", "k.cu", "--array", "part", "--columns", "32")
+    assert done.out.startswith("util/helpers.cuh:18: float part[1024] in k") and "headers are not rewritten" in done.out
+    assert (helpers / "util/helpers.cuh").read_text() == HELPERS + SUM
+
+
+SUM = """
+__device__ float total(float v) {
+  __shared__ float part[1024];
+  part[threadIdx.x * 32] = v;
+  __syncthreads();
+  return part[threadIdx.x];
+}
+"""
+
+
+def test_a_region_that_begins_in_a_header_names_it(project: Path) -> None:
+    (project / "a.h").write_text("struct A { int i; };\nconstexpr int P = 4;\n")
+    text = (
+        '#include "a.h"\nnamespace n {\n__global__ void ktemplate <(A a) {\n  __shared__ float s[32 * P];\n'
+        "if (  if (a.if (i) s[threadIdx.x] = a.i[;\n}\n}\n"
+    )
+    (project / "k.cu").write_text(text)
+    result = check_one(Input("k.cu"), Config(root=project), ())
+    (finding,) = [f for f in result.findings if f.code == "BC902"]
+    assert "begins in 'a.h'" in finding.message and (finding.place.path, finding.place.line) == ("k.cu", 1)
+    (project / "k.cu").write_text(text.replace('#include "a.h"', "struct A { int i; };"))
+    (finding,) = [f for f in check_one(Input("k.cu"), Config(root=project), ()).findings if f.code == "BC902"]
+    assert "begins in" not in finding.message
+
+
+@pytest.mark.parametrize("saved", [HELPERS, "// bankcheck: ignore[BC101]\n" * 9 + HELPERS])
+def test_an_editor_may_give_a_shorter_file_than_the_one_that_it_includes(helpers: Path, saved: str) -> None:
+    """A file that includes itself, as it was saved last."""
+    (helpers / "k.cu").write_text(saved)
+    text = (
+        '#include "k.cu"\n// bankcheck: block=32\n'
+        "__global__ void k() { __shared__ float s[1024]; lib::put(s, threadIdx.x); both(s, threadIdx.x); }\n"
+    )
+    result = check_one(Input("k.cu", text.encode()), Config(root=helpers), ())
+    assert not result.failure and "BC101" in {f.code for f in result.findings}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,17 @@ def test_what_a_header_says_does_not_depend_on_the_files_that_are_given(
     for names in (["t.cuh"], ["h.cuh"], ["k.cuh"], ["t.cuh", "one.cu"], ["k.cuh", "one.cu"], list(texts)):
         results = check_all([Input(name) for name in names], Config(), 1)
         assert not [f for result in results for f in result.findings if f.active]
+
+
+def test_many_comments_take_no_longer_each() -> None:
+    def seconds(count: int) -> float:
+        text = "".join(
+            f"// bankcheck: block=32\n__global__ void k{i}() {{ __shared__ float s[32];\n"
+            f"#if 0\n#endif\n  s[threadIdx.x] = 0;  // bankcheck: ignore[BC101]\n}}\n"
+            for i in range(count)
+        )
+        start = time.process_time()
+        assert len(lint(text).findings) == count
+        return time.process_time() - start
+
+    assert seconds(800) < 14 * seconds(100) + 0.3
