@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const
 from bankcheck.launch import Block
 from bankcheck.lint.assumed_blocks import NO_LAUNCH, NOT_KNOWN, BlockAssumption, Shape
-from bankcheck.lint.hosts import Host, components, hosts, template_value
+from bankcheck.lint.hosts import Host, Hosts, template_value
 from bankcheck.lint.interpret import Interpreter
 from bankcheck.lint.machine import Launch
 from bankcheck.lint.namespaces import Space
@@ -62,24 +62,27 @@ class Launches:
 def find_launches(program: Program) -> list[KnownLaunch]:
     """All launches in a file, evaluated as far as constants allow; those in host templates for every instance."""
     found: dict[KnownLaunch, None] = {}
+    if not program.launches:
+        return []
+    hosts = Hosts(program)
     for site in program.launches:
         line = program.source.position(program.source.span(site.node)[0])[0]
         names = [site.kernel]
         if site.kernel not in program.functions and site.function is not None:
             names = _assigned_kernels(site, program) or names
-        for host in hosts(site.function, site.node, program):
-            launch = _evaluated(site, host, f"{program.source.path}:{line}")._replace(spaces=_spaces(site, program))
-            found.update(dict.fromkeys(launch._replace(kernel=name) for name in names))
+        spaces, origin = _spaces(site, program), f"{program.source.path}:{line}"
+        for host in hosts.at(site.function, site.node, [*site.template, site.block, *site.arguments]):
+            for launch in _evaluated(site, host, origin):
+                found.update(dict.fromkeys(launch._replace(kernel=name, spaces=spaces) for name in names))
     return list(found)
 
 
 def _spaces(site: LaunchSite, program: Program) -> tuple[Space, ...]:
     """The namespaces of the kernels that a launch may mean, where the file has some of that name."""
     kernels = [f for f in program.functions.get(site.kernel, ()) if f.is_kernel]
-    called = site.node.child_by_field_name("function")
-    if called is None or len({kernel.space for kernel in kernels}) < 2:
+    if len({kernel.space for kernel in kernels}) < 2:
         return ()
-    meant = program.namespaces.meant(kernels, site.kernel, called, plain_arguments=False)
+    meant = program.namespaces.meant(kernels, site.kernel, site.called, plain_arguments=False)
     return tuple(dict.fromkeys(kernel.space for kernel in meant))
 
 
@@ -91,27 +94,13 @@ def _assigned_kernels(site: LaunchSite, program: Program) -> list[str]:
     return [name for name in dict.fromkeys(named) if any(f.is_kernel for f in program.functions.get(name, ()))]
 
 
-def _evaluated(site: LaunchSite, host: Host, origin: str) -> KnownLaunch:
-    machine, shapes = host
+def _evaluated(site: LaunchSite, host: Host, origin: str) -> Iterator[KnownLaunch]:
+    machine = host.machine
     template = tuple(template_value(machine, node) for node in site.template)
     arguments = tuple(_constant(machine, node) for node in site.arguments)
-    return KnownLaunch(site.kernel, _dimensions(site.block, machine, shapes), template, arguments, origin)
-
-
-def _dimensions(node: Tree, host: Interpreter, shapes: Mapping[str, list[Tree]]) -> Shape:
-    name = host.reader.file.source(node).strip()
-    parts = shapes.get(name)
-    if parts is None:
-        is_dim3 = name.startswith(("dim3", "{"))
-        parts = components(node) if is_dim3 else [node]
-    if not 1 <= len(parts) <= 3:
-        return NOT_KNOWN
-    if len(parts) == 1 and host.reader.file.source(parts[0]).strip() in shapes and parts[0] != node:
-        return _dimensions(parts[0], host, shapes)
-    if len(parts) == 1 and _constant(host, parts[0]) is None:
-        return NOT_KNOWN
-    x, y, z = [_constant(host, part) for part in parts] + [1] * (3 - len(parts))
-    return x, y, z
+    for parts, _ in list(host.ways.shapes(site.block, host.decided)):
+        x, y, z = [part.value if isinstance(part, Const) else None for part in parts]
+        yield KnownLaunch(site.kernel, (x, y, z), template, arguments, origin)
 
 
 def _constant(host: Interpreter, node: Tree) -> int | None:
