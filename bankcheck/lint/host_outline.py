@@ -109,3 +109,9 @@ def ends(node: Tree, source: Callable[[Tree], str]) -> bool:
         return False
     called = node.child_by_field_name("function")
     return called is not None and source(called).split("::")[-1] in _ENDING
+
+
+def is_left(node: Tree) -> bool:
+    """Whether a case of a `switch` surely does not go on to the next."""
+    last = next((child for child in reversed(node.named_children) if child.type != "comment"), None)
+    return last is not None and (last.type in EXITS or (last.type == "compound_statement" and is_left(last)))

@@ -15,7 +15,7 @@ from bankcheck import expr
 from bankcheck.ctype import Type
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Op, Symbol
-from bankcheck.lint.host_outline import EXITS, WORD, Outline, ends
+from bankcheck.lint.host_outline import EXITS, WORD, Outline, ends, is_left
 from bankcheck.lint.host_values import AXES, Decided, HostValues, block_of
 from bankcheck.lint.interpret import Interpreter
 from bankcheck.lint.memory import Variable
@@ -138,7 +138,8 @@ class Ways(HostValues):
         elif node.type == "switch_statement" and inside is not None and (cases := self._cases(node)):
             number = next(number for number, case in enumerate(cases) if self._holds(case))
             ways = self._ways
-            entered = [self._through(ways, node, cases[first:number], cases[first]) for first in range(number)]
+            earliest = max((n + 1 for n, case in enumerate(cases[:number]) if is_left(case)), default=0)
+            entered = [self._through(ways, node, cases[n:number], cases[n]) for n in range(earliest, number)]
             self._ways = self._joined([*self._selected(ways, node, cases[number]), *chain(*entered)])
             inside = cases[number]
         elif node.type in LOOPS:
@@ -244,6 +245,8 @@ class Ways(HostValues):
             for child in case.named_children:
                 if child != value:
                     self._past(child)
+            if not self._ways:
+                break
         return self._ways
 
     def _selected(self, ways: list[Way], switch: Tree, case: Tree) -> list[Way]:
