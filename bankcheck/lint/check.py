@@ -11,6 +11,7 @@ from bankcheck.lint.config import Config
 from bankcheck.lint.facts import Facts, gather, rows_of
 from bankcheck.lint.findings import AccessRow, FileResult, Finding, Place, Summary, sort_key, with_fingerprints
 from bankcheck.lint.glance import Include
+from bankcheck.lint.hints import with_hints
 from bankcheck.lint.launches import KnownLaunch, find_launches
 from bankcheck.lint.program import read_program
 from bankcheck.lint.rules import BY_CODE
@@ -44,7 +45,7 @@ def check_file(
     findings = _suppressed(findings, source, config)
     wanted = [f for f in findings if f.code in config.codes and f.code not in config.ignores(path)]
     wanted = [f for f in wanted if f.code not in _CONFLICTS or (f.excess or 0) >= config.min_excess]
-    return FileResult(path, tuple(with_fingerprints(wanted)), rows, summary)
+    return FileResult(path, tuple(with_fingerprints(with_hints(facts, wanted))), rows, summary)
 
 
 def _apply_rules(facts: Facts, wanted: frozenset[str]) -> Iterator[Finding]:
