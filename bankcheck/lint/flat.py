@@ -44,7 +44,7 @@ def find_flat_fix(facts: Facts, buffer: Buffer) -> Fix | None:
         for pitch in pitches:
             best: tuple[int, int] | None = None
             for pad in PADS:
-                limit = best[0] if best is not None else subject.excess
+                limit = best[0] if best is not None else _limit(subject, skewed)
                 tried = (_padded(facts, user, buffer, _Rows(pitch, pad, skewed)) for user in subject.users)
                 excess = subject.excess_with(tried, limit) if limit else None
                 best = (excess, pad) if excess is not None else best
@@ -61,6 +61,11 @@ class _Rows(NamedTuple):
     pad: int
     skewed: bool
     """Whether indices are converted as a whole, whatever they look like."""
+
+
+def _limit(subject: Subject, skewed: bool) -> int:
+    """What a padding must stay below: one that makes every index longer has to be worth it."""
+    return (subject.excess + 1) // 2 if skewed else subject.excess
 
 
 def _text(subject: Subject, pitch: int, pad: int, skewed: bool) -> str:
