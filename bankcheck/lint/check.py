@@ -103,7 +103,8 @@ def _deduplicated(findings: list[Finding]) -> list[Finding]:
         old = best.get(key)
         if old is None or (finding.excess or 0) > (old.excess or 0):
             best[key] = finding
-    return list(best.values())
+    # What reads the same, of a helper that several kernels call, is told once.
+    return list({(f.code, f.place, f.array, f.message): f for f in reversed(best.values())}.values())[::-1]
 
 
 def _suppressed(findings: list[Finding], source: Source, config: Config) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from bankcheck.banks import Traffic
@@ -159,7 +160,8 @@ def _message(group: Group, verdict: Verdict, case: Case, some: bool) -> str:
         start = f"{traffic.ways} rows of one matrix share a bank"
     else:
         start = f"{traffic.ways}-way bank conflict"
-    text = f"{start}: the {site.bytes_per_lane}-byte {_operation(site)} '{_text(site)}' takes {count}{pieces}"
+    array = "" if re.search(rf"\b{re.escape(site.buffer.name)}\b", site.text) else f" of '{site.buffer.name}'"
+    text = f"{start}: the {site.bytes_per_lane}-byte {_operation(site)} '{_text(site)}'{array} takes {count}{pieces}"
     if not case.exact:
         text += " at most"
     return text + (f" for some values: {case.when or _values(case)}" if some else _where(group, case))

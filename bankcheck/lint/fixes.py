@@ -130,6 +130,9 @@ def _candidates(subject: Subject) -> Iterator[_Layout]:
         yield _Layout(-more, False)
         if swizzles(-more):
             yield _Layout(-more, True)
+    for less in range(max(removed, default=1) - 1, 0, -1):
+        if less not in removed and aligned(-less):
+            yield _Layout(-less, False)
     if removed and swizzles(0):
         yield _Layout(0, True)
     smallest = min(size_of(element) for _, element, _ in shapes)
@@ -181,5 +184,6 @@ def _text(subject: Subject, layout: _Layout) -> str:
         return swizzle
     more = abs(layout.more) * size_of(element)
     launch = f", and launch with {more} {'more' if layout.more > 0 else 'fewer'} bytes per row"
-    text = f"{'pad its rows' if layout.more > 0 else 'take the padding away'}: {declared}{launch * buffer.dynamic}"
+    what = "pad its rows" if layout.more > 0 else "take the padding away" if _is_row(shape[-1] + layout.more) else ""
+    text = f"{what or 'pad its rows less'}: {declared}{launch * buffer.dynamic}"
     return f"{text}, and {swizzle}" if layout.xor else text
