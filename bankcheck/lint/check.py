@@ -11,6 +11,7 @@ from bankcheck.lint.config import Config
 from bankcheck.lint.facts import Facts, gather, rows_of
 from bankcheck.lint.findings import AccessRow, FileResult, Finding, Summary, with_fingerprints
 from bankcheck.lint.glance import Include
+from bankcheck.lint.hints import with_hints
 from bankcheck.lint.launches import KnownLaunch, find_launches
 from bankcheck.lint.program import read_program
 from bankcheck.lint.source import Source
@@ -43,7 +44,7 @@ def check_file(
     findings = suppressed(findings, facts, rows, config)
     wanted = [f for f in findings if f.code in config.codes and f.code not in config.ignores(f.place.path)]
     wanted = [f for f in wanted if f.code not in _CONFLICTS or (f.excess or 0) >= config.min_excess]
-    return FileResult(path, tuple(with_fingerprints(wanted)), rows, summary)
+    return FileResult(path, tuple(with_fingerprints(with_hints(facts, wanted))), rows, summary)
 
 
 def _apply_rules(facts: Facts, wanted: frozenset[str]) -> Iterator[Finding]:
@@ -101,4 +102,5 @@ def _deduplicated(findings: list[Finding]) -> list[Finding]:
         old = best.get(key)
         if old is None or (finding.excess or 0) > (old.excess or 0):
             best[key] = finding
-    return list(best.values())
+    # What reads the same, of a helper that several kernels call, is told once.
+    return list({(f.code, f.place, f.array, f.message): f for f in reversed(best.values())}.values())[::-1]

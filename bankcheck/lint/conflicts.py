@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from bankcheck.banks import Traffic
 from bankcheck.lint.facts import Execution, Facts, basis_of, declared
 from bankcheck.lint.findings import REACHED, Finding, Label
-from bankcheck.lint.fixes import Fix, find_fix
-from bankcheck.lint.flat import find_flat_fix
 from bankcheck.lint.memory import Site
 from bankcheck.lint.verdict import Case, Verdict
 
@@ -16,32 +15,8 @@ Group = list[tuple[Execution, Verdict]]
 _OPERATIONS = {"load": "load", "store": "store", "atomic": "atomic operation", "cas": "compare-and-swap"}
 
 
-class Fixes:
-    """Fixes by array, each looked for once."""
-
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-        self._found: dict[object, Fix | None] = {}
-
-    def __call__(self, site: Site) -> str:
-        """What to write instead, or an empty text."""
-        key = site.buffer.declared
-        if key not in self._found:
-            self._found[key] = find_fix(self._facts, site.buffer) or find_flat_fix(self._facts, site.buffer)
-        fix = self._found[key]
-        if fix is None:
-            return ""
-        rest = (
-            f"no {'analysed ' * fix.open}access of the array conflicts then"
-            if fix.after == 0
-            else f"the excess falls from {fix.before} to {fix.after}"
-        )
-        return f"{fix.text} ({rest})"
-
-
 def check_conflicts(facts: Facts) -> Iterator[Finding]:
     """BC101, BC102, BC103, BC105: accesses that take more wavefronts than their bytes need."""
-    fixes = Fixes(facts)
     for group in facts.groups():
         execution, verdict, case = worst_of(group)
         if case is None or case.traffic is None:
@@ -59,7 +34,7 @@ def check_conflicts(facts: Facts) -> Iterator[Finding]:
             some = free or (bool(execution.launch.sized) and any(v.worst and not v.worst.excess for _, v in group))
             code = "BC103" if traffic.rule.matrices else "BC102" if some else "BC101"
             message = _message(group, verdict, case, free)
-            yield finding(facts, code, message, execution, verdict, case, hint=fixes(site))
+            yield finding(facts, code, message, execution, verdict, case)
 
 
 def check_row_passes(facts: Facts) -> Iterator[Finding]:
@@ -122,7 +97,7 @@ def _rank(case: Case) -> tuple[int, int]:
 
 
 def finding(
-    facts: Facts, code: str, message: str, execution: Execution, verdict: Verdict, case: Case | None, *, hint: str = "",
+    facts: Facts, code: str, message: str, execution: Execution, verdict: Verdict, case: Case | None
 ) -> Finding:  # fmt: skip
     """A finding about one access."""
     site, traffic = verdict.site, case.traffic if case is not None else None
@@ -135,7 +110,7 @@ def finding(
         execution.kernel.name, basis, site.buffer.name,
         dict(case.bind) if case is not None else {},
         traffic.wavefronts if traffic else None, traffic.ideal if traffic else None, traffic.ways if traffic else None,
-        execution.launch.assumed + verdict.assumed_for(case), tuple(related), hint, facts.source.line_of(place),
+        execution.launch.assumed + verdict.assumed_for(case), tuple(related), "", facts.source.line_of(place),
     )  # fmt: skip
 
 
@@ -185,7 +160,8 @@ def _message(group: Group, verdict: Verdict, case: Case, some: bool) -> str:
         start = f"{traffic.ways} rows of one matrix share a bank"
     else:
         start = f"{traffic.ways}-way bank conflict"
-    text = f"{start}: the {site.bytes_per_lane}-byte {_operation(site)} '{_text(site)}' takes {count}{pieces}"
+    array = "" if re.search(rf"\b{re.escape(site.buffer.name)}\b", site.text) else f" of '{site.buffer.name}'"
+    text = f"{start}: the {site.bytes_per_lane}-byte {_operation(site)} '{_text(site)}'{array} takes {count}{pieces}"
     if not case.exact:
         text += " at most"
     return text + (f" for some values: {case.when or _values(case)}" if some else _where(group, case))

@@ -11,7 +11,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
 from bankcheck.lint import cells
 from bankcheck.lint.closures import Closure, another
-from bankcheck.lint.machine import Machine
+from bankcheck.lint.machine import Machine, Swizzled
 from bankcheck.lint.memory import Buffer, Loaded, Variable
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, field_of, operator_of
@@ -232,11 +232,14 @@ class Declarations(Machine):
             ctype = self._unknown_type(node, declarator)
         align = max(self.reader.alignment(node), types.align_of(ctype))
         change = self.changes.get(span)
-        if isinstance(change, tuple) and isinstance(ctype, ArrayType):
+        if change is not None and isinstance(ctype, ArrayType):
             shape, element = types.shape_of(ctype)
-            ctype = types.array(element, shape, change)
+            pad = change.pad if isinstance(change, Swizzled) else change
+            ctype = types.array(element, tuple(map(sum, zip(shape, pad, strict=True))))
         factors = self._factors(declarator)
-        buffer = Buffer(name, ctype, align, False, change == "xor", "shared", span, dynamic, volatile, factors)
+        buffer = Buffer(
+            name, ctype, align, False, isinstance(change, Swizzled), "shared", span, dynamic, volatile, factors
+        )
         self.state.declare(name, Variable(ctype, Place(buffer, Const(0, expr.LONG), ctype, size_of(ctype))))
 
     def _factors(self, declarator: Tree) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from bankcheck.lint.glance import DECLARING_MACRO
 from bankcheck.lint.interpret import execute
 from bankcheck.lint.judge import Judge
 from bankcheck.lint.launches import KnownLaunch, Launches, launches_of
-from bankcheck.lint.machine import Change, Launch, Run
+from bankcheck.lint.machine import Change, Launch, Run, both
 from bankcheck.lint.memory import Buffer, Site
 from bankcheck.lint.merge import merge_members
 from bankcheck.lint.neighbours import with_merging_assumed
@@ -44,6 +44,8 @@ class Execution:
     run: Run
     verdicts: list[Verdict]
     traffic_of_global: list[Site]
+    changes: Mapping[Span, Change] = field(default_factory=dict)
+    """Layouts that are only tried."""
 
     @property
     def launch(self) -> Launch:
@@ -165,9 +167,12 @@ def _doubted(verdict: Verdict) -> Verdict:
 
 def trial(facts: Facts, execution: Execution, changes: Mapping[Span, Change]) -> Execution:
     """The same kernel and launch with other layouts for some arrays; only accesses of these are judged."""
+    changes = {where: both(execution.changes.get(where), change) for where, change in changes.items()}
     run = execute(facts.program, execution.kernel, execution.launch, changes)
     run.sites = [site for site in run.sites if site.buffer.declared in changes]
-    return judged(facts, run)
+    done = judged(facts, run)
+    done.changes = changes
+    return done
 
 
 def rows_of(facts: Facts, execution: Execution, verdict: Verdict) -> Iterator[AccessRow]:

@@ -1,7 +1,8 @@
-"""Layouts that cure a conflict, each tried on every access of the array before it is offered.
+"""Layouts that cure a conflict of an array with rows, each tried on every access of the array before it is offered.
 
-A trial runs the kernel again with the array declared differently, so pointers, rows and casts all see the new
-layout. A fix is offered only if no access of the array gets worse, none becomes unknown, and none is misaligned.
+The rows may get longer or shorter (a padding may do harm), and columns may be swizzled. Which of these are worth a
+trial is estimated from the requests that the counts are samples of. A trial runs the kernel again with the array
+declared differently, so pointers, rows and casts all see the new layout.
 """
 
 from __future__ import annotations
@@ -9,14 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bankcheck.ctype import ArrayType, Type, name_of, shape_of, size_of
-from bankcheck.expr import Span
+from bankcheck.ctype import ArrayType, shape_of, size_of
+from bankcheck.hardware import ROW_BYTES, WORD_BYTES, Rule
 from bankcheck.lint.facts import Execution, Facts, trial
-from bankcheck.lint.machine import Change
+from bankcheck.lint.machine import Change, Swizzled
 from bankcheck.lint.memory import Buffer
-from bankcheck.lint.verdict import Verdict
+from bankcheck.lint.spelling import declaration
+from bankcheck.lint.trials import Map, Subject, key_of
 
-MAX_PADS = 8
+MAX_TRIALS = 6
+MAX_REMOVED = 8
+"""Elements at the end of a row that may be padding."""
+MIN_ROW = 4
+SMALL = 8
+"""Elements of padding up to which every number is tried; of more, only whole words."""
 
 
 class Fix(NamedTuple):
@@ -27,96 +34,156 @@ class Fix(NamedTuple):
     after: int
     open: bool = False
     """Whether some access of the array is not counted, so that the fix was not tried on it."""
+    launches: int = 1
+    """Launches and instances that the sums are taken over."""
+
+
+class _Layout(NamedTuple):
+    """Rows that are `more` elements longer, and columns swizzled by their row or not."""
+
+    more: int
+    xor: bool
+
+    def change(self, dimensions: int) -> Change:
+        pad = (*(0,) * (dimensions - 1), self.more)
+        return Swizzled(pad) if self.xor else pad
+
+    def map(self, columns: int, element: int) -> Map:
+        """Where it stores a byte of an array with rows of `columns` elements."""
+        pitch, longer = columns * element, (columns + self.more) * element
+
+        def moved(at: int) -> int | None:
+            row, rest = divmod(at, pitch)
+            column, byte = divmod(rest, element)
+            column = column ^ row if self.xor else column
+            return row * longer + column * element + byte if column < columns + self.more else None
+
+        return moved
 
 
 def find_fix(facts: Facts, buffer: Buffer) -> Fix | None:
-    """The simplest layout that brings the array's total excess to its lowest, None if nothing helps."""
+    """The layout that brings the array's total excess to its lowest, None if nothing helps."""
     ctype = buffer.ctype
     if not isinstance(ctype, ArrayType) or not isinstance(ctype.element, ArrayType):
         return None
-    users = [e for e in facts.executions if any(v.site.buffer.declared == buffer.declared for v in e.verdicts)]
-    before = [costs_of(execution, buffer.declared) for execution in users]
-    total = sum(cost or 0 for costs in before for cost in costs.values())
-    uncounted = any(cost is None for costs in before for cost in costs.values())
-    best: Fix | None = None
-    for change, text in _candidates(buffer, users):
-        after = 0
-        for execution, old in zip(users, before, strict=True):
-            tried = trial(facts, execution, {buffer.declared: change})
-            new = costs_of(tried, buffer.declared)
-            if not no_worse(old, new) or assumes_more(execution, tried, buffer.declared):
-                break
-            after += sum(cost or 0 for cost in new.values())
-        else:
-            if after < (best.after if best else total):
-                best = Fix(text, total, after, uncounted)
-            if best is not None and best.after == 0:
-                break
-    return best
-
-
-def shown_name(ctype: Type) -> str:
-    """A type as it is written in the source: classes inside functions are told apart by more."""
-    return name_of(ctype).partition("@")[0]
-
-
-def _candidates(buffer: Buffer, users: list[Execution]) -> Iterator[tuple[Change, str]]:
-    shape, element = shape_of(buffer.ctype)
-    widest = max(
-        (v.site.bytes_per_lane for e in users for v in e.verdicts if v.site.buffer.declared == buffer.declared),
-        default=4,
-    )
-    step = max(1, widest // max(1, size_of(element)))
-    zeros = (0,) * (len(shape) - 1)
-    for count in range(1, MAX_PADS + 1):
-        pad = step * count
-        if count in (1, 2, 3, 4, 8) and pad <= shape[-1]:
-            sizes = "".join(f"[{length or ''}]" for length in (*shape[:-1], shape[-1] + pad))
-            note = f", and launch with {pad * size_of(element)} more bytes per row" if buffer.dynamic else ""
-            yield (*zeros, pad), f"pad its rows: {shown_name(element)} {buffer.name}{sizes}{note}"
-    columns, rows = shape[-1], shape[-2]
-    if columns & (columns - 1) == 0 and 0 < rows <= columns and step == 1:
-        yield "xor", f"swizzle every index: {buffer.name}[...][row][column ^ row] in place of [row][column]".replace(
-            "[...]" if len(shape) == 2 else "\0", "")  # fmt: skip
-
-
-def costs_of(execution: Execution, declared: Span) -> dict[tuple[object, ...], int | None]:
-    """The excess of each access of the array; None where it is unknown or faults."""
-    costs: dict[tuple[object, ...], int | None] = {}
-    for verdict in execution.verdicts:
-        if verdict.site.buffer.declared == declared:
-            key = _key(verdict)
-            cost = excess_of(verdict)
-            old = costs.get(key, 0)
-            costs[key] = None if cost is None or old is None else max(cost, old)
-    return costs
-
-
-def assumes_more(before: Execution, after: Execution, declared: Span) -> bool:
-    """Whether an access of the array takes more for granted than before, its alignment say."""
-    old, new = (
-        {(_key(v), text) for v in execution.verdicts if v.site.buffer.declared == declared for text in v.assumptions}
-        for execution in (before, after)
-    )
-    return not new <= old
-
-
-def _key(verdict: Verdict) -> tuple[object, ...]:
-    site = verdict.site
-    return site.span, site.text, site.op, site.calls, tuple(site.binds.items())
-
-
-def excess_of(verdict: Verdict) -> int | None:
-    """The worst excess; None if it is unknown or the access faults."""
-    if not verdict.cases or any(case.fault for case in verdict.cases):
+    subject = Subject(facts, buffer)
+    ranked = sorted((_estimate(subject, layout), place, layout) for place, layout in enumerate(_candidates(subject)))
+    best: tuple[int, int, _Layout] | None = None
+    for estimate, place, layout in ranked[:MAX_TRIALS]:
+        limit = best[0] if best is not None else subject.excess
+        if estimate >= limit:
+            break
+        after = _tried(subject, layout, limit)
+        if after is not None:
+            best = after, place, layout
+    if best is None:
         return None
-    return verdict.cases[0].excess
+    return Fix(_text(subject, best[2]), subject.excess, best[0], subject.open, len(subject.users))
 
 
-def no_worse(old: dict[tuple[object, ...], int | None], new: dict[tuple[object, ...], int | None]) -> bool:
-    """Whether no access costs more than before, faults, or gets out of sight."""
-    for key, cost in new.items():
-        before = old.get(key)
-        if before is not None and (cost is None or cost > before):
-            return False
-    return new.keys() >= old.keys()
+def _tried(subject: Subject, layout: _Layout, limit: int) -> int | None:
+    """The excess in a layout, None if it is not to be had."""
+    changes = {subject.buffer.declared: layout.change(len(shape_of(subject.buffer.ctype)[0]))}
+    tried: list[Execution] = []
+
+    def each() -> Iterator[Execution]:
+        for user in subject.users:
+            tried.append(trial(subject.facts, user, changes))
+            yield tried[-1]
+
+    after = subject.excess_with(each(), limit)
+    if after is None:
+        return None
+    for user, other in zip(subject.users, tried, strict=True):
+        shape, element = shape_of(_buffer_in(subject, user).ctype)
+        moved = layout.map(shape[-1], size_of(element))
+        if not subject.keeps_elements(user, other, moved, surely=layout.more < 0 or layout.xor):
+            return None
+    return after
+
+
+def _buffer_in(subject: Subject, user: Execution) -> Buffer:
+    """The array as it is in one instance: its type and lengths may depend on template arguments."""
+    return next(s.buffer for s in user.run.sites if s.buffer.declared == subject.buffer.declared)
+
+
+def _candidates(subject: Subject) -> Iterator[_Layout]:
+    """Layouts in the order of preference: what is smaller and simpler to write comes first."""
+    shapes = [(*shape_of(_buffer_in(subject, user).ctype), user) for user in subject.users]
+    if not all(len(shape) > 1 and shape[-1] and size_of(element) for shape, element, _ in shapes):
+        return
+    widths = [_widest(subject, user) for _, _, user in shapes]
+    plain = all(width <= size_of(element) for width, (_, element, _) in zip(widths, shapes, strict=True))
+
+    def swizzles(more: int) -> bool:
+        ends = [(shape[-2], shape[-1] + more) for shape, _, _ in shapes]
+        return plain and all(columns & (columns - 1) == 0 and 0 < rows <= columns for rows, columns in ends)
+
+    def aligned(more: int) -> bool:
+        return all(more * size_of(e) % width == 0 or width <= size_of(e)
+                   for width, (_, e, _) in zip(widths, shapes, strict=True))  # fmt: skip
+
+    shortest = min(shape[-1] for shape, _, _ in shapes)
+    removed = [more for more in range(1, min(MAX_REMOVED, shortest - 1) + 1)
+               if all(_is_row(shape[-1] - more) for shape, _, _ in shapes)]  # fmt: skip
+    for more in removed:
+        yield _Layout(-more, False)
+        if swizzles(-more):
+            yield _Layout(-more, True)
+    for less in range(max(removed, default=1) - 1, 0, -1):
+        if less not in removed and aligned(-less):
+            yield _Layout(-less, False)
+    if removed and swizzles(0):
+        yield _Layout(0, True)
+    smallest = min(size_of(element) for _, element, _ in shapes)
+    word = max(1, WORD_BYTES // smallest)
+    for more in range(1, ROW_BYTES // smallest + 1):
+        if (more <= SMALL or more % word == 0) and more <= shortest and aligned(more):
+            yield _Layout(more, False)
+    if not removed and swizzles(0):
+        yield _Layout(0, True)
+
+
+def _is_row(length: int) -> bool:
+    """Whether a length looks like that of a row without padding."""
+    return length % 16 == 0 or (length >= MIN_ROW and length & (length - 1) == 0)
+
+
+def _widest(subject: Subject, user: Execution) -> int:
+    return max((v.site.bytes_per_lane for e, v in subject.verdicts() if e is user), default=1)
+
+
+def _estimate(subject: Subject, layout: _Layout) -> int:
+    """What the requests that were counted last time would cost in a layout: at least that much in all."""
+    worst: dict[object, int] = {}
+    for execution, verdict in subject.verdicts():
+        shape, element = shape_of(verdict.site.buffer.ctype)
+        moved, key = layout.map(shape[-1], size_of(element)), (id(execution), key_of(verdict))
+        for case in verdict.cases:
+            if case.traffic is not None:
+                cost = _cost(subject, case.traffic.rule, case.traffic.addresses, moved)
+                worst[key] = max(cost, worst.get(key, 0))
+    return sum(worst.values())
+
+
+def _cost(subject: Subject, rule: Rule, addresses: tuple[int | None, ...], moved: Map) -> int:
+    there = tuple(None if at is None else moved(at) for at in addresses)
+    if any(new is not None and new % rule.bytes_per_lane for new in there):
+        return 0  # the trial will tell: only distances between these addresses are known
+    return subject.facts.counter.count(rule, there).excess or 0
+
+
+def _text(subject: Subject, layout: _Layout) -> str:
+    """What to write."""
+    buffer = subject.buffer
+    shape, element = shape_of(buffer.ctype)
+    declared = declaration(subject.facts.source, buffer, shape, element, layout.more)
+    index = f"{buffer.name}{'[...]' * (len(shape) - 2)}"
+    swizzle = f"swizzle every index: {index}[row][column ^ row] in place of [row][column]"
+    if not layout.more:
+        return swizzle
+    more = abs(layout.more) * size_of(element)
+    launch = f", and launch with {more} {'more' if layout.more > 0 else 'fewer'} bytes per row"
+    what = "pad its rows" if layout.more > 0 else "take the padding away" if _is_row(shape[-1] + layout.more) else ""
+    text = f"{what or 'pad its rows less'}: {declared}{launch * buffer.dynamic}"
+    return f"{text}, and {swizzle}" if layout.xor else text

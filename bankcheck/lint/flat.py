@@ -10,20 +10,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, size_of
-from bankcheck.expr import Const, Node, Op
+from bankcheck.expr import Const, Node
+from bankcheck.hardware import ROW_BYTES
 from bankcheck.launch import Block
 from bankcheck.lint.facts import Execution, Facts, judged
-from bankcheck.lint.fixes import Fix, assumes_more, costs_of, no_worse, shown_name
+from bankcheck.lint.fixes import Fix
 from bankcheck.lint.memory import LANES, Buffer, Site
+from bankcheck.lint.spelling import longer, sizes_of, type_of
+from bankcheck.lint.terms import Term, terms_of
+from bankcheck.lint.trials import Subject
 
 PADS = (1, 2, 3, 4, 8)
 LEAST_PITCH = 8
 MAX_PITCHES, MAX_POINTS = 6, 64
-
-_Term = tuple[Node, int]
+MAX_SKEWED = 200
+"""Accesses of a kernel up to which indices are converted as a whole."""
 
 
 def find_flat_fix(facts: Facts, buffer: Buffer) -> Fix | None:
@@ -31,74 +36,104 @@ def find_flat_fix(facts: Facts, buffer: Buffer) -> Fix | None:
     ctype = buffer.ctype
     if buffer.dynamic or not isinstance(ctype, ArrayType) or isinstance(ctype.element, ArrayType) or not ctype.length:
         return None
-    users = [e for e in facts.executions if any(s.buffer.declared == buffer.declared for s in e.run.sites)]
-    if any(facts.source.source(node) == buffer.name for node, _, _ in facts.missed):
+    subject = Subject(facts, buffer)
+    if subject.open or any(_of(user, buffer).buffer.ctype != ctype for user in subject.users):
         return None
-    before = [costs_of(execution, buffer.declared) for execution in users]
-    if any(cost is None for costs in before for cost in costs.values()):
-        return None
-    total = sum(cost or 0 for costs in before for cost in costs.values())
     element = size_of(ctype.element)
-    best: Fix | None = None
-    for pitch in _pitches(users, buffer, element):
-        for pad in PADS:
-            tried = [_padded(facts, execution, buffer, pitch, pad) for execution in users]
-            if any(execution is None for execution in tried):
-                break
-            after = [costs_of(execution, buffer.declared) for execution in tried if execution is not None]
-            excess = sum(cost or 0 for costs in after for cost in costs.values())
-            fits = all(no_worse(old, new) for old, new in zip(before, after, strict=True)) and not any(
-                assumes_more(one, other, buffer.declared) for one, other in zip(users, tried, strict=True) if other
-            )
-            if fits and excess < (best.after if best is not None else total):
-                rows = -(-ctype.length // pitch)
-                declared = f"{shown_name(ctype.element)} {buffer.name}[{rows} * {pitch + pad}]"
-                text = f"pad its rows: {declared}, and in every index row * {pitch + pad} + column in place of "
-                text += f"row * {pitch} + column"
-                best = Fix(text, total, excess)
-        if best is not None:
-            return best
+    for skewed, pitches in ((False, _pitches(subject, element)), (True, _skew_pitches(subject, element))):
+        for pitch in pitches:
+            best: tuple[int, int] | None = None
+            for pad in PADS:
+                limit = best[0] if best is not None else _limit(subject, skewed)
+                tried = (_padded(facts, user, buffer, _Rows(pitch, pad, skewed)) for user in subject.users)
+                excess = subject.excess_with(tried, limit) if limit else None
+                best = (excess, pad) if excess is not None else best
+            if best is not None:
+                text = _text(subject, pitch, best[1], skewed)
+                return Fix(text, subject.excess, best[0], launches=len(subject.users))
     return None
 
 
-def _pitches(users: list[Execution], buffer: Buffer, element: int) -> list[int]:
+class _Rows(NamedTuple):
+    """Rows of `pitch` elements that get `pad` more."""
+
+    pitch: int
+    pad: int
+    skewed: bool
+    """Whether indices are converted as a whole, whatever they look like."""
+
+
+def _limit(subject: Subject, skewed: bool) -> int:
+    """What a padding must stay below: one that makes every index longer has to be worth it."""
+    return (subject.excess + 1) // 2 if skewed else subject.excess
+
+
+def _text(subject: Subject, pitch: int, pad: int, skewed: bool) -> str:
+    buffer, source = subject.buffer, subject.facts.source
+    assert isinstance(buffer.ctype, ArrayType)
+    kind, rows = type_of(source, buffer, buffer.ctype.element), -(-buffer.ctype.length // pitch)
+    if not skewed:
+        text = f"pad its rows: {kind} {buffer.name}[{rows} * {pitch + pad}], and in every index "
+        return f"{text}row * {pitch + pad} + column in place of row * {pitch} + column"
+    (size,) = sizes_of(source, buffer, (buffer.ctype.length,))
+    size = longer(size, rows * pitch - buffer.ctype.length + rows * pad)
+    step = f"i / {pitch}{f' * {pad}' if pad > 1 else ''}"
+    return f"skip {pad} after every {pitch}: {kind} {buffer.name}[{size}], and in every index i + {step} in place of i"
+
+
+def _of(user: Execution, buffer: Buffer) -> Site:
+    return next(_sites(user, buffer))
+
+
+def _pitches(subject: Subject, element: int) -> list[int]:
     """The constants that indices are multiplied with, in elements, the largest first."""
-    scales = {abs(scale) // element for site in _sites(users, buffer) for _, scale in terms_of(site.offset)[0]
-              if scale % element == 0}  # fmt: skip
+    sites = (site for user in subject.users for site in _sites(user, subject.buffer))
+    scales = {abs(scale) // element for site in sites for _, scale in terms_of(site.offset)[0] if scale % element == 0}
     return sorted((scale for scale in scales if scale >= LEAST_PITCH), reverse=True)[:MAX_PITCHES]
 
 
-def _sites(users: list[Execution], buffer: Buffer) -> Iterator[Site]:
-    return (site for execution in users for site in execution.run.sites if site.buffer.declared == buffer.declared)
+def _skew_pitches(subject: Subject, element: int) -> list[int]:
+    """As many elements as the banks hold, where no access is wider than that allows."""
+    pitch = ROW_BYTES // element if element and ROW_BYTES % element == 0 else 0
+    assert isinstance(subject.buffer.ctype, ArrayType)
+    few = sum(len(user.run.sites) for user in subject.users) <= MAX_SKEWED
+    return [pitch] if few and pitch and subject.buffer.ctype.length > pitch else []
 
 
-def _padded(facts: Facts, execution: Execution, buffer: Buffer, pitch: int, pad: int) -> Execution | None:
+def _sites(user: Execution, buffer: Buffer) -> Iterator[Site]:
+    return (site for site in user.run.sites if site.buffer.declared == buffer.declared)
+
+
+def _padded(facts: Facts, execution: Execution, buffer: Buffer, rows: _Rows) -> Execution | None:
     """The accesses of the array in the same run with longer rows, None if some access does not have the form."""
     sites = []
-    for site in _sites([execution], buffer):
-        moved = _moved_site(site, execution.launch.block, pitch, pad)
+    for site in _sites(execution, buffer):
+        moved = _moved_site(site, execution.launch.block, rows)
         if moved is None:
             return None
         sites.append(moved)
     return judged(facts, replace(execution.run, sites=sites))
 
 
-def _moved_site(site: Site, block: Block, pitch: int, pad: int) -> Site | None:
+def _moved_site(site: Site, block: Block, rows: _Rows) -> Site | None:
     ctype = site.buffer.ctype
     assert isinstance(ctype, ArrayType)
     element = size_of(ctype.element)
-    width = site.bytes_per_lane * site.pieces
-    offset = _moved(site.offset, width, site, block, pitch * element, pad * element)
+    pitch, pad = rows.pitch * element, rows.pad * element
+    change = _skewed if rows.skewed else _moved
+    offset = change(site.offset, site.bytes_per_lane * site.pieces, site, block, pitch, pad)
     if site.reason or offset is None:
         return None
     member = site.member
     if member is not None:
-        base = _moved(member.base, member.size, site, block, pitch * element, pad * element)
+        base = change(member.base, member.size, site, block, pitch, pad)
         if base is None:
             return None
         member = member._replace(base=base)
-    longer = ctype._replace(length=-(-ctype.length // pitch) * (pitch + pad))
-    return site._replace(offset=offset, member=member, buffer=replace(site.buffer, ctype=longer))
+    count = -(-ctype.length // rows.pitch)
+    longer_type = ctype._replace(length=count * (rows.pitch + rows.pad))
+    buffer = replace(site.buffer, ctype=longer_type, factors=() if rows.skewed else (count, rows.pitch + rows.pad))
+    return site._replace(offset=offset, member=member, buffer=buffer)
 
 
 def _moved(offset: Node, width: int, site: Site, block: Block, pitch: int, pad: int) -> Node | None:
@@ -115,33 +150,16 @@ def _moved(offset: Node, width: int, site: Site, block: Block, pitch: int, pad: 
     return expr.binary("+", _sum(longer, row * (pitch + pad)), column)
 
 
-def terms_of(node: Node) -> tuple[list[_Term], int]:
-    """A sum as (what is added, times which number) and a constant."""
-    terms: list[_Term] = []
-    constant = 0
-    stack: list[_Term] = [(node, 1)]
-    while stack:
-        part, scale = stack.pop()
-        if isinstance(part, Const):
-            constant += scale * part.value
-        elif not isinstance(part, Op) or part.ctype.bits < 32:
-            terms.append((part, scale))
-        elif part.name == "cast" and part.args[0].ctype.bits >= 32:
-            stack.append((part.args[0], scale))
-        elif part.name in ("+", "-"):
-            stack += [(part.args[0], scale), (part.args[1], scale if part.name == "+" else -scale)]
-        elif part.name == "*" and any(isinstance(arg, Const) for arg in part.args):
-            one, other = part.args if isinstance(part.args[1], Const) else part.args[::-1]
-            assert isinstance(other, Const)
-            stack.append((one, scale * other.value))
-        elif part.name == "<<" and isinstance(part.args[1], Const) and 0 <= part.args[1].value < 32:
-            stack.append((part.args[0], scale << part.args[1].value))
-        else:
-            terms.append((part, scale))
-    return terms, constant
+def _skewed(offset: Node, width: int, site: Site, block: Block, pitch: int, pad: int) -> Node | None:
+    """Any offset with `pad` bytes skipped after every `pitch` bytes."""
+    if pitch % width or pad % width:
+        return None
+    offset = expr.cast(offset, expr.LONG)
+    row = expr.binary("/", offset, Const(pitch, expr.LONG))
+    return expr.binary("+", offset, expr.binary("*", row, Const(pad, expr.LONG)))
 
 
-def _sum(terms: list[_Term], constant: int) -> Node:
+def _sum(terms: list[Term], constant: int) -> Node:
     total: Node = Const(constant, expr.LONG)
     for node, scale in terms:
         total = expr.binary("+", expr.binary("*", expr.cast(node, expr.LONG), Const(scale, expr.LONG)), total)

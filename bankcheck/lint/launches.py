@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,8 +11,9 @@ from bankcheck.ctype import Type
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const
 from bankcheck.launch import Block
+from bankcheck.lint.assumed_blocks import NO_LAUNCH, NOT_KNOWN, BlockAssumption, Shape
 from bankcheck.lint.directives import told_about
-from bankcheck.lint.hosts import Host, components, hosts, template_value
+from bankcheck.lint.hosts import Host, Hosts, template_value
 from bankcheck.lint.interpret import Interpreter
 from bankcheck.lint.machine import Launch
 from bankcheck.lint.namespaces import Space
@@ -32,7 +33,7 @@ class KnownLaunch(NamedTuple):
     """A launch found in some file: plain values, so that it can be used for a kernel in another file."""
 
     kernel: str
-    block: tuple[int, int, int] | None
+    block: Shape
     template: tuple[int | Type | None, ...]
     arguments: tuple[int | None, ...]
     origin: str
@@ -55,29 +56,34 @@ class Launches:
     problems: list[tuple[int, str]] = field(default_factory=list)
     """(line, text) of directives that make no sense."""
     left_out: int = 0
+    failing: list[str] = field(default_factory=list)
+    """What is wrong with launches that no device can do."""
 
 
 def find_launches(program: Program) -> list[KnownLaunch]:
     """All launches in a file, evaluated as far as constants allow; those in host templates for every instance."""
     found: dict[KnownLaunch, None] = {}
+    if not program.launches:
+        return []
+    hosts = Hosts(program)
     for site in program.launches:
         line = program.source.position(program.source.span(site.node)[0])[0]
         names = [site.kernel]
         if site.kernel not in program.functions and site.function is not None:
             names = _assigned_kernels(site, program) or names
-        for host in hosts(site.function, site.node, program):
-            launch = _evaluated(site, host, f"{program.source.path}:{line}")._replace(spaces=_spaces(site, program))
-            found.update(dict.fromkeys(launch._replace(kernel=name) for name in names))
+        spaces, origin = _spaces(site, program), f"{program.source.path}:{line}"
+        for host in hosts.at(site.function, site.node, [*site.template, site.block, *site.arguments]):
+            for launch in _evaluated(site, host, origin):
+                found.update(dict.fromkeys(launch._replace(kernel=name, spaces=spaces) for name in names))
     return list(found)
 
 
 def _spaces(site: LaunchSite, program: Program) -> tuple[Space, ...]:
     """The namespaces of the kernels that a launch may mean, where the file has some of that name."""
     kernels = [f for f in program.functions.get(site.kernel, ()) if f.is_kernel]
-    called = site.node.child_by_field_name("function")
-    if called is None or len({kernel.space for kernel in kernels}) < 2:
+    if len({kernel.space for kernel in kernels}) < 2:
         return ()
-    meant = program.namespaces.meant(kernels, site.kernel, called, plain_arguments=False)
+    meant = program.namespaces.meant(kernels, site.kernel, site.called, plain_arguments=False)
     return tuple(dict.fromkeys(kernel.space for kernel in meant))
 
 
@@ -89,28 +95,13 @@ def _assigned_kernels(site: LaunchSite, program: Program) -> list[str]:
     return [name for name in dict.fromkeys(named) if any(f.is_kernel for f in program.functions.get(name, ()))]
 
 
-def _evaluated(site: LaunchSite, host: Host, origin: str) -> KnownLaunch:
-    machine, shapes = host
+def _evaluated(site: LaunchSite, host: Host, origin: str) -> Iterator[KnownLaunch]:
+    machine = host.machine
     template = tuple(template_value(machine, node) for node in site.template)
     arguments = tuple(_constant(machine, node) for node in site.arguments)
-    return KnownLaunch(site.kernel, _dimensions(site.block, machine, shapes), template, arguments, origin)
-
-
-def _dimensions(node: Tree, host: Interpreter, shapes: Mapping[str, list[Tree]]) -> tuple[int, int, int] | None:
-    name = host.reader.file.source(node).strip()
-    parts = shapes.get(name)
-    if parts is None:
-        is_dim3 = name.startswith(("dim3", "{"))
-        parts = components(node) if is_dim3 else [node]
-    if not 1 <= len(parts) <= 3:
-        return None
-    if len(parts) == 1 and host.reader.file.source(parts[0]).strip() in shapes and parts[0] != node:
-        return _dimensions(parts[0], host, shapes)
-    values = [_constant(host, part) for part in parts]
-    if any(value is None for value in values):
-        return None
-    x, y, z = [value or 0 for value in values] + [1] * (3 - len(values))
-    return x, y, z
+    for parts, _ in list(host.ways.shapes(site.block, host.decided)):
+        x, y, z = [part.value if isinstance(part, Const) else None for part in parts]
+        yield KnownLaunch(site.kernel, (x, y, z), template, arguments, origin)
 
 
 def _constant(host: Interpreter, node: Tree) -> int | None:
@@ -134,11 +125,18 @@ def launches_of(
     bases: list[tuple[Launch, list[Instance]]] = []
     if blocks:
         bases = [(Launch(block, origin="directive"), instances) for block in blocks]
-    elif any(_block(launch.block) for launch in mine):
-        bases = [(_from_launch(kernel, program, launch), _instances_of(kernel, program, launch, instances))
-                 for launch in mine if _block(launch.block)]  # fmt: skip
     else:
-        bases = [(_assumed(kernel, program, configured, mine), instances)]
+        assumption = BlockAssumption(kernel, program, configured)
+        for found in mine:
+            try:
+                known_base = _from_launch(kernel, program, found, assumption)
+            except BankcheckError as problem:
+                result.failing.append(f"the launch at {found.origin} fails: {problem.message}")
+            else:
+                bases.append((known_base, _instances_of(kernel, program, found, instances)))
+        bases.sort(key=lambda base: base[0].block_is_assumed)  # of equal ones, what is known counts
+        if not bases:
+            bases = [(assumption(NOT_KNOWN, next(iter(result.failing), NO_LAUNCH)), instances)]
     chosen: dict[tuple[object, ...], Launch] = {}
     for base, possible in bases:
         given = base.values.keys() | base.types.keys()
@@ -154,14 +152,13 @@ def launches_of(
     return result
 
 
-def _block(shape: tuple[int, int, int] | None) -> Block | None:
-    try:
-        return Block(*shape) if shape is not None else None
-    except BankcheckError:
-        return None
+def _from_launch(
+    kernel: Function, program: Program, launch: KnownLaunch, assumption: BlockAssumption
+) -> Launch:  # fmt: skip
+    """A launch with what it gives the kernel, and a block that is assumed where it is not known.
 
-
-def _from_launch(kernel: Function, program: Program, launch: KnownLaunch) -> Launch:
+    Raises `BankcheckError` if no device has such blocks.
+    """
     values: dict[str, int] = {}
     kinds: dict[str, Type] = {}
     for parameter, value in zip(kernel.template, launch.template, strict=False):
@@ -174,9 +171,14 @@ def _from_launch(kernel: Function, program: Program, launch: KnownLaunch) -> Lau
         declarator = node.child_by_field_name("declarator")
         if argument is not None and declarator is not None and isinstance(helper.type_of(node, declarator), CInt):
             values[helper.reader.declared_name(declarator)] = argument
-    block = _block(launch.block)
-    assert block is not None
-    return Launch(block, values, kinds, origin=launch.origin)
+    return _shaped(launch, assumption)._replace(values=values, types=kinds)
+
+
+def _shaped(launch: KnownLaunch, assumption: BlockAssumption) -> Launch:
+    sizes = [size for size in launch.block if size is not None]
+    if len(sizes) == len(launch.block):
+        return Launch(Block(*sizes), origin=launch.origin)
+    return assumption(launch.block, f"the block of the launch at {launch.origin} is not a constant")
 
 
 def _instances(kernel: Function, program: Program, known: Sequence[KnownLaunch]) -> list[Instance]:
@@ -231,25 +233,3 @@ def _defaults(
         elif value is not None and not isinstance(value, int) and parameter.is_type:
             types[parameter.name] = value
     return values, types
-
-
-def _assumed(
-    kernel: Function, program: Program, configured: tuple[int, ...] | None, known: Sequence[KnownLaunch]
-) -> Launch:
-    if kernel.bounds is not None and kernel.bounds.named_children:
-        host = Interpreter(program, Launch(Block(1)), {})
-        for item in program.items:
-            host.file_scope(item)
-        threads = _constant(host, kernel.bounds.named_children[0])
-        block = _block((threads, 1, 1)) if threads else None
-        if block is not None:
-            why = f"blocks of {block} threads (from __launch_bounds__)"
-            return Launch(block, assumed=(why,), origin="__launch_bounds__")
-    if configured:
-        return Launch(Block(*configured), origin="configuration")
-    text = program.source.source(kernel.node)
-    block = Block(8, 8, 4) if "threadIdx.z" in text else Block(32, 8) if "threadIdx.y" in text else Block(256)
-    why = f"blocks of {block} threads (no launch is known)"
-    if known:
-        why = f"blocks of {block} threads (the block of the launch at {known[0].origin} is not a constant)"
-    return Launch(block, assumed=(why,), origin="assumption")

@@ -10,8 +10,8 @@ from bankcheck.expr import Node, Op
 from bankcheck.lint.conflicts import finding, worst_of
 from bankcheck.lint.facts import Execution, Facts, trial
 from bankcheck.lint.findings import Finding
-from bankcheck.lint.flat import terms_of
 from bankcheck.lint.memory import Buffer
+from bankcheck.lint.terms import terms_of
 from bankcheck.lint.verdict import Verdict
 
 MAX_PAD = 8

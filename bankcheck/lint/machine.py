@@ -21,8 +21,26 @@ from bankcheck.lint.state import Flow, State
 from bankcheck.syntax import Tree, declarator_name
 
 ASSUMED_ORIGINS = ("assumption", "__launch_bounds__")
-Change = tuple[int, ...] | str
-"""A trial layout of an array: elements of padding per dimension, or "xor"."""
+
+
+@dataclass(frozen=True)
+class Swizzled:
+    """A trial layout: column c of row r is stored at c ^ r, in rows with some elements of padding more or less."""
+
+    pad: tuple[int, ...]
+
+
+Change = tuple[int, ...] | Swizzled
+"""A trial layout of an array: elements that each dimension is longer or shorter, swizzled or not."""
+
+
+def both(first: Change | None, second: Change) -> Change:
+    """One change after the other."""
+    if first is None:
+        return second
+    one, other = (change.pad if isinstance(change, Swizzled) else change for change in (first, second))
+    pad = tuple(map(sum, zip(one, other, strict=True)))
+    return Swizzled(pad) if isinstance(first, Swizzled) or isinstance(second, Swizzled) else pad
 
 
 class Launch(NamedTuple):

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bankcheck.ctype import Type
 from bankcheck.lint.namespaces import Namespaces, Space, qualifiers
 from bankcheck.lint.source import Source
 from bankcheck.syntax import Tree, declarator_name
 
 _CONTAINERS = ("translation_unit", "namespace_definition", "linkage_specification", "declaration_list", "ERROR",
                "extern_in_c", "compound_statement")  # fmt: skip
+RUNTIME_LAUNCH = "cudaLaunch"
+"""How the names of the functions begin with which the runtime launches a kernel."""
 _ITEMS = ("declaration", "type_definition", "alias_declaration", "enum_specifier", "struct_specifier",
           "class_specifier")  # fmt: skip
 
@@ -64,29 +65,26 @@ class Instance(NamedTuple):
     node: Tree
 
 
-class HostInstance(NamedTuple):
-    """Template arguments of a host function, as far as they are known."""
+class Call(NamedTuple):
+    """`name<template>(arguments)` or an explicit instantiation, and the function that it stands in."""
 
-    values: tuple[tuple[str, int], ...]
-    types: tuple[tuple[str, Type], ...]
-
-
-class TemplateCall(NamedTuple):
-    """`name<arguments>(...)` or an explicit instantiation, and the function that it stands in."""
-
+    template: tuple[Tree, ...]
     arguments: tuple[Tree, ...]
     node: Tree
     function: Tree | None
 
 
 class LaunchSite(NamedTuple):
-    """`kernel<template args><<<grid, block>>>(arguments)`."""
+    """`kernel<template><<<grid, block>>>(arguments)`, or a call of the runtime that does the same."""
 
     kernel: str
     template: tuple[Tree, ...]
     block: Tree
+    """A `dim3` or a number; the address of a `cudaLaunchConfig_t` where the runtime is given one."""
     arguments: tuple[Tree, ...]
     node: Tree
+    called: Tree
+    """What names the kernel."""
     function: Tree | None
     """The host function around it."""
 
@@ -103,24 +101,28 @@ class Program:
     """Declarations, type definitions and enums at file scope, in order."""
     classes: dict[str, Class] = field(default_factory=dict)
     namespaces: Namespaces = field(init=False)
-    host_instances: dict[int, list[HostInstance]] = field(default_factory=dict)
-    """By where the host function starts."""
-    _calls: dict[str, list[TemplateCall]] | None = None
+    _calls: dict[str, list[Call]] | None = None
     groups: dict[str, bool] = field(default_factory=dict)
     """Names of cooperative groups that were looked up, and whether they are the whole block."""
 
     def __post_init__(self) -> None:
         self.namespaces = Namespaces(self.source.source)
 
-    def template_calls(self, name: str) -> list[TemplateCall]:
-        """The calls and instantiations of a function template."""
+    def calls(self, name: str) -> list[Call]:
+        """The calls of the functions of a name, and the explicit instantiations of templates."""
         if self._calls is None:
             self._calls = {}
-            for called, call in _template_calls(self.source):
+            for called, call in _calls(self.source):
                 self._calls.setdefault(called, []).append(call)
-        given = [TemplateCall(i.arguments, i.node, None) for i in self.instances.get(name, ())
+        given = [Call(i.arguments, (), i.node, None) for i in self.instances.get(name, ())
                  if i.node.type == "template_instantiation"]  # fmt: skip
         return given + self._calls.get(name, [])
+
+    @property
+    def all_functions(self) -> Iterator[Function]:
+        """All functions and methods."""
+        methods = (found.methods for found in self.classes.values())
+        return (function for named in (self.functions, *methods) for found in named.values() for function in found)
 
     @property
     def kernels(self) -> Iterator[Function]:
@@ -158,7 +160,7 @@ def read_program(source: Source) -> Program:
             program.namespaces.note(node, space)
     for function in members:
         _add_member(function, program)
-    if "<<<" in source.expanded:
+    if "<<<" in source.expanded or RUNTIME_LAUNCH in source.expanded:
         program.launches = list(_launches(source))
         for launch in program.launches:
             if launch.template:
@@ -264,18 +266,24 @@ def template_call(node: Tree, source: Source) -> tuple[str, tuple[Tree, ...]]:
     return source.source(name).split("::")[-1].strip() if name is not None else "", values
 
 
-def _template_calls(source: Source) -> Iterator[tuple[str, TemplateCall]]:
-    """All calls with template arguments, by the name that is called."""
+def _calls(source: Source) -> Iterator[tuple[str, Call]]:
+    """All calls, by the name that is called."""
     stack: list[tuple[Tree, Tree | None]] = [(source.root, None)]
     while stack:
         node, function = stack.pop()
         if node.type == "function_definition":
             function = node
         if node.type == "call_expression" and (called := node.child_by_field_name("function")) is not None:
-            name, arguments = template_call(called, source)
-            if arguments:
-                yield name, TemplateCall(arguments, node, function)
+            if called.type == "field_expression":
+                called = called.child_by_field_name("field") or called
+            name, template = template_call(called, source)
+            yield name, Call(template, _given(node), node, function)
         stack.extend((child, function) for child in reversed(node.named_children))
+
+
+def _given(call: Tree) -> tuple[Tree, ...]:
+    arguments = call.child_by_field_name("arguments")
+    return tuple(c for c in arguments.named_children if c.type != "comment") if arguments is not None else ()
 
 
 def _launches(source: Source) -> Iterator[LaunchSite]:
@@ -285,16 +293,43 @@ def _launches(source: Source) -> Iterator[LaunchSite]:
         if node.type == "function_definition":
             function = node
         if node.type == "call_expression":
-            shape = next((c for c in node.children if c.type == "kernel_call_syntax"), None)
-            if shape is not None and len(shape.named_children) >= 2:
-                called = node.child_by_field_name("function")
-                arguments = node.child_by_field_name("arguments")
-                if called is not None:
-                    name, template = template_call(called, source)
-                    given = tuple(c for c in arguments.named_children if c.type != "comment") if arguments else ()
-                    shapes = [c for c in shape.named_children if c.type != "comment"]
-                    if len(shapes) >= 2:
-                        yield LaunchSite(name, template, shapes[1], given, node, function)
-                    continue
-        if "<<<" in source.source(node):
+            launch = _launch(node, function, source) or _runtime_launch(node, function, source)
+            if launch is not None:
+                yield launch
+                continue
+        text = source.source(node)
+        if "<<<" in text or RUNTIME_LAUNCH in text:
             stack.extend((child, function) for child in reversed(node.named_children))
+
+
+def _launch(node: Tree, function: Tree | None, source: Source) -> LaunchSite | None:
+    shape = next((c for c in node.children if c.type == "kernel_call_syntax"), None)
+    called = node.child_by_field_name("function")
+    shapes = [c for c in shape.named_children if c.type != "comment"] if shape is not None else []
+    if len(shapes) < 2 or called is None:
+        return None
+    name, template = template_call(called, source)
+    return LaunchSite(name, template, shapes[1], _given(node), node, called, function)
+
+
+def _runtime_launch(node: Tree, function: Tree | None, source: Source) -> LaunchSite | None:
+    """`cudaLaunchKernel((void*)k, grid, block, ...)`, `cudaLaunchKernelEx(&config, k, arguments...)` and the like."""
+    runtime = node.child_by_field_name("function")
+    name = source.source(runtime).split("::")[-1].strip() if runtime is not None else ""
+    given = _given(node)
+    by_config = name.startswith(f"{RUNTIME_LAUNCH}KernelEx")
+    by_shape = name in (f"{RUNTIME_LAUNCH}Kernel", f"{RUNTIME_LAUNCH}CooperativeKernel")
+    if len(given) < 3 - by_config or not (by_config or by_shape):
+        return None
+    called = given[1] if by_config else given[0]
+    while called.type in ("cast_expression", "pointer_expression", "parenthesized_expression", "call_expression"):
+        inside = [*_given(called), *called.named_children]
+        inner = (
+            called.child_by_field_name("value") or called.child_by_field_name("argument") or next(iter(inside), None)
+        )
+        if inner is None:
+            return None
+        called = inner
+    name, template = template_call(called, source)
+    arguments = given[2:] if by_config and not name.endswith("C") else ()
+    return LaunchSite(name, template, given[0] if by_config else given[2], arguments, node, called, function)

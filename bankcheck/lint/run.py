@@ -53,9 +53,10 @@ def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
         if defined_here and may_use_shared(text, config.defines, include_for(item, config)):
             for name in defined_here:
                 defined.setdefault(name, set()).add(number)
-        if "<<<" in text:
+        by_runtime = "cudaLaunch" in text
+        if "<<<" in text or by_runtime:
             called = _LAUNCHED.findall(text)
-            all_by_name = len(called) == text.count("<<<") and defined_here.issuperset(called)
+            all_by_name = not by_runtime and len(called) == text.count("<<<") and defined_here.issuperset(called)
             if not all_by_name:  # some are launched through a pointer, say: any word may be the name
                 launched.append((number, set(_WORD.findall(text)) - defined_here))
     return [inputs[number] for number, names in launched if names & defined.keys()]

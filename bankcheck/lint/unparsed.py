@@ -96,13 +96,15 @@ def _fragments(facts: Facts) -> Iterator[Finding]:
 
 
 def _left_out(facts: Facts) -> Iterator[Finding]:
-    """Kernels with more launches and instances than are judged."""
+    """Launches that are not judged: too many, or no device can do them."""
     for launches in facts.launches:
+        texts = launches.failing
         if launches.left_out:
+            text = f"{launches.left_out} more launches and instances of '{launches.kernel.name}' are not judged: "
+            texts = [*texts, f"{text}only the first {len(launches.chosen)} are"]
+        for text in texts:
             place = facts.place(facts.source.span(launches.kernel.node))
             place = place._replace(end_line=place.line, end_column=place.column + 1)
-            text = f"{launches.left_out} more launches and instances of '{launches.kernel.name}' are not judged: "
-            text += f"only the first {len(launches.chosen)} are"
             yield Finding("BC902", "note", text, place, launches.kernel.name,
                           source_line=facts.source.line_of(place))  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bankcheck.lint.findings import AccessRow, FileResult, Finding, Summary
+from bankcheck.lint.findings import AccessRow, FileResult, Finding, Place, Summary
 from bankcheck.report.style import bad, faint, good, plural, strong
 
 MAX_MARKS = 100
@@ -19,15 +19,17 @@ def render(results: Sequence[FileResult], *, everything: bool, frames: bool, wid
     """The report. `everything` lists all accesses; `frames` shows the code of each finding, `width` columns of it."""
     lines: list[str] = []
     for result in results:
+        offered: dict[object, Place] = {}
         for finding in result.findings:
             if finding.active and (finding.severity != "note" or finding.code not in QUIET or everything):
-                lines += _finding(finding, result.path, width if frames else 0)
+                lines += _finding(finding, result.path, width if frames else 0, offered)
         if everything:
             lines += _rows(result.rows)
     return "\n".join([*lines, summary_line(results)])
 
 
-def _finding(finding: Finding, path: str, width: int) -> list[str]:
+def _finding(finding: Finding, path: str, width: int, offered: dict[object, Place]) -> list[str]:
+    """`offered` are the fixes so far: one for an array is the same for all its accesses, and is told once."""
     place = finding.place
     code = {"error": bad, "warning": bad, "note": faint}[finding.severity](finding.code)
     where = f"{_clean(place.path)}:{place.line}:{place.column}"
@@ -37,7 +39,9 @@ def _finding(finding: Finding, path: str, width: int) -> list[str]:
     elif (call := finding.call_in(path)) is not None:
         lines.append(f"  {faint(f'through the call at {_clean(path)}:{call.line}')}")
     if finding.hint:
-        lines.append(f"  {good('fix:')} {_clean(finding.hint)}")
+        first = offered.setdefault((finding.hint, finding.related[:1]), place)
+        fix = finding.hint if first is place else f"the one in line {first.line}, for the whole array"
+        lines.append(f"  {good('fix:')} {_clean(fix)}")
     for text in finding.assumptions:
         lines.append(f"  {faint('assumes: ' + _clean(text))}")
     return lines

@@ -22,8 +22,8 @@ from bankcheck.ctype import shape_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Span
 from bankcheck.lint.facts import Facts
-from bankcheck.lint.fixes import excess_of
 from bankcheck.lint.requests import Offsets, Requests, requests_of
+from bankcheck.lint.trials import excess_of
 from bankcheck.lint.verdict import Verdict
 from bankcheck.solve.emit import cuda
 from bankcheck.solve.layouts import Layout, formula_of

@@ -284,7 +284,7 @@ def test_the_code_picture_has_the_counts_in_the_margin(draw: Draw) -> None:
     assert [text.text for text in picture.texts if text.y == line.y and text.x < line.x] == ["32", "1", "31", "9"]
     heat = [rect.fill for rect in picture.rects if rect.y <= line.y <= rect.y + rect.height]
     assert heat == [heat_color(4)]
-    assert "fix: pad its rows: float tile[32][33]" in " ".join(picture.words.split())
+    assert "fix: pad its rows: float tile[TILE][TILE + 1]" in " ".join(picture.words.split())
 
 
 def test_the_code_picture_never_calls_the_unknown_clean(draw: Draw, tmp_path: Path) -> None:
