@@ -16,7 +16,7 @@ from bankcheck.lint.facts import Execution, Facts, trial
 from bankcheck.lint.machine import Change, Swizzled
 from bankcheck.lint.memory import Buffer
 from bankcheck.lint.spelling import declaration
-from bankcheck.lint.trials import Map, Subject, key_of
+from bankcheck.lint.trials import Map, Subject, Tried, key_of
 
 MAX_TRIALS = 6
 MAX_REMOVED = 8
@@ -67,39 +67,53 @@ def find_fix(facts: Facts, buffer: Buffer) -> Fix | None:
     if not isinstance(ctype, ArrayType) or not isinstance(ctype.element, ArrayType):
         return None
     subject = Subject(facts, buffer)
-    ranked = sorted((_estimate(subject, layout), place, layout) for place, layout in enumerate(_candidates(subject)))
     best: tuple[int, int, _Layout] | None = None
-    for estimate, place, layout in ranked[:MAX_TRIALS]:
+    failed: set[tuple[bool, bool]] = set()
+    trials = 0
+    for estimate, place, layout in _ranked(subject):
         limit = best[0] if best is not None else subject.excess
-        if estimate >= limit:
+        if trials == MAX_TRIALS or estimate >= limit:
             break
-        after = _tried(subject, layout, limit)
-        if after is not None:
-            best = after, place, layout
+        kind = layout.more > 0, layout.xor
+        if kind in failed:
+            continue
+        trials += 1
+        tried = _tried(subject, layout, limit)
+        if tried is not None and not _keeps(subject, layout, tried.executions):
+            failed.add(kind)  # an access runs through several rows, and will do so in others of the kind
+        elif tried is not None:
+            best = tried.excess, place, layout
     if best is None:
         return None
     return Fix(_text(subject, best[2]), subject.excess, best[0], subject.open, len(subject.users))
 
 
-def _tried(subject: Subject, layout: _Layout, limit: int) -> int | None:
-    """The excess in a layout, None if it is not to be had."""
+def _ranked(subject: Subject) -> Iterator[tuple[int, int, _Layout]]:
+    """Layouts that are worth a trial, with the estimated excess: the lowest first, of equal ones the preferred."""
+    later: list[tuple[int, int, _Layout]] = []
+    for place, layout in enumerate(_candidates(subject)):
+        estimate = _estimate(subject, layout)
+        if estimate:
+            later.append((estimate, place, layout))
+        else:
+            yield estimate, place, layout
+    yield from sorted(later)
+
+
+def _tried(subject: Subject, layout: _Layout, limit: int) -> Tried | None:
+    """The array in another layout, None if that is not better."""
     changes = {subject.buffer.declared: layout.change(len(shape_of(subject.buffer.ctype)[0]))}
-    tried: list[Execution] = []
+    return subject.tried((trial(subject.facts, user, changes) for user in subject.users), limit)
 
-    def each() -> Iterator[Execution]:
-        for user in subject.users:
-            tried.append(trial(subject.facts, user, changes))
-            yield tried[-1]
 
-    after = subject.excess_with(each(), limit)
-    if after is None:
-        return None
-    for user, other in zip(subject.users, tried, strict=True):
+def _keeps(subject: Subject, layout: _Layout, executions: list[Execution]) -> bool:
+    """Whether each access finds its elements in a layout."""
+    for user, other in zip(subject.users, executions, strict=True):
         shape, element = shape_of(_buffer_in(subject, user).ctype)
         moved = layout.map(shape[-1], size_of(element))
         if not subject.keeps_elements(user, other, moved, surely=layout.more < 0 or layout.xor):
-            return None
-    return after
+            return False
+    return True
 
 
 def _buffer_in(subject: Subject, user: Execution) -> Buffer:

@@ -45,9 +45,13 @@ def find_flat_fix(facts: Facts, buffer: Buffer) -> Fix | None:
             best: tuple[int, int] | None = None
             for pad in PADS:
                 limit = best[0] if best is not None else _limit(subject, skewed)
-                tried = (_padded(facts, user, buffer, _Rows(pitch, pad, skewed)) for user in subject.users)
-                excess = subject.excess_with(tried, limit) if limit else None
-                best = (excess, pad) if excess is not None else best
+                if not limit:
+                    break
+                others = [_padded(facts, user, buffer, _Rows(pitch, pad, skewed)) for user in subject.users]
+                if None in others:
+                    break
+                tried = subject.tried(others, limit)
+                best = (tried.excess, pad) if tried is not None else best
             if best is not None:
                 text = _text(subject, pitch, best[1], skewed)
                 return Fix(text, subject.excess, best[0], launches=len(subject.users))

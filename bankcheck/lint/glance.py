@@ -18,8 +18,8 @@ class Header(NamedTuple):
 
 Include = Callable[[str], Header | None]
 """The header that is included by a name (one in angle brackets keeps them), or None."""
-MAX_HEADERS = 60
-"""Headers of one file that are looked through."""
+MAX_HEADERS, MAX_ASKED = 60, 300
+"""Headers of one file that are looked through, and names that are looked for."""
 _CODE = re.compile(r"__global__|__device__|threadIdx|__syncthreads")
 _INCLUDED = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
 UNKNOWN_QUALIFIER = re.compile(
@@ -59,10 +59,12 @@ def headers_of(text: str, include: Include | None) -> Iterator[Header]:
     """The headers in quotes of a text and of these headers, whatever conditions they are included under."""
     waiting = [(name, "") for name in _INCLUDED.findall(text)] if include is not None else []
     seen: set[str] = set()
-    while waiting and include is not None and len(seen) <= MAX_HEADERS:
+    asked: set[str] = set()
+    while waiting and include is not None and len(seen) <= MAX_HEADERS and len(asked) <= MAX_ASKED:
         name, folder = waiting.pop()
         for at in dict.fromkeys((f"{folder}{name}", name)):  # beside the header that includes it, else beside the file
-            header = include(at)
+            header = include(at) if at not in asked else None
+            asked.add(at)
             if header is not None and header.path not in seen:
                 seen.add(header.path)
                 yield header

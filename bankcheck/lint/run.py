@@ -19,7 +19,7 @@ from bankcheck.lint.glance import Header, Include, headers_of, may_use_shared
 if TYPE_CHECKING:
     from bankcheck.lint.launches import KnownLaunch
 
-_HEADS = re.compile(r"__global__[^;{}]*\{")
+_ENDS = re.compile(r"([;{}])")
 _CALLED = re.compile(r"\b(?!__)(\w+)\s*\(")
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^<>;{}]*>\s*)?<<<")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -177,4 +177,10 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
 
 def _kernels_in(text: str) -> set[str]:
     """The names of the kernels that a text defines, and perhaps some more."""
-    return {name for head in _HEADS.findall(text) for name in _CALLED.findall(head)}
+    if "__global__" not in text:
+        return set()
+    pieces = _ENDS.split(text)
+    heads = (
+        piece.partition("__global__")[2] for piece, end in zip(pieces[::2], pieces[1::2], strict=False) if end == "{"
+    )
+    return {name for head in heads for name in _CALLED.findall(head)}

@@ -6,8 +6,9 @@ only if no access gets worse or out of sight and no rule reports what it did not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from bankcheck.banks import Traffic
 from bankcheck.errors import BankcheckError
@@ -27,6 +28,13 @@ Map = Callable[[int], int | None]
 """The byte at which another layout stores what was at a byte; None where it has no room for it."""
 
 
+class Tried(NamedTuple):
+    """A layout that was tried."""
+
+    excess: int
+    executions: list[Execution]
+
+
 class Subject:
     """An array, and what its accesses cost as it is."""
 
@@ -35,6 +43,7 @@ class Subject:
         self.users = [e for e in facts.executions if any(s.buffer.declared == buffer.declared for s in e.run.sites)]
         self.costs = [costs_of(execution, buffer) for execution in self.users]
         self._findings = self._reported(self.users)
+        self._requests: dict[int, Mapping[Offsets, int] | None] = {}
 
     @property
     def excess(self) -> int:
@@ -54,21 +63,21 @@ class Subject:
                 if verdict.site.buffer.declared == self.buffer.declared:
                     yield execution, verdict
 
-    def excess_with(self, tried: Iterator[Execution | None], best: int) -> int | None:
-        """The excess in another layout; None if that is not better than `best`, or brings something new."""
-        executions: list[Execution] = []
+    def tried(self, executions: Iterable[Execution | None], best: int) -> Tried | None:
+        """The launches in another layout; None if that is not better than `best`, or brings something new."""
+        done: list[Execution] = []
         after: list[Costs] = []
-        for user, old, other in zip(self.users, self.costs, tried, strict=True):
+        for user, old, other in zip(self.users, self.costs, executions, strict=True):
             if other is None:
                 return None
             new = costs_of(other, self.buffer)
             if not _no_worse(old, new) or _assumes_more(user, other, self.buffer):
                 return None
-            executions.append(other)
+            done.append(other)
             after.append(new)
             if _sum(after) >= best:
                 return None
-        return _sum(after) if self._reported(executions) <= self._findings else None
+        return Tried(_sum(after), done) if self._reported(done) <= self._findings else None
 
     def keeps_elements(self, user: Execution, other: Execution, moved: Map, *, surely: bool) -> bool:
         """Whether each access finds in the other layout the elements that it finds in this one.
@@ -77,7 +86,9 @@ class Subject:
         """
         pairs = list(zip(*(_sites(e, self.buffer) for e in (user, other)), strict=False))
         for one, another in pairs[:MAX_COMPARED]:
-            before, after = _requests(one, user), _requests(another, other)
+            if id(one) not in self._requests:
+                self._requests[id(one)] = _requests(one, user)
+            before, after = self._requests[id(one)], _requests(another, other)
             if before is None or after is None:
                 if surely:
                     return False
@@ -88,7 +99,9 @@ class Subject:
         return len(pairs) <= MAX_COMPARED or not surely
 
     def _reported(self, executions: Sequence[Execution]) -> set[tuple[object, ...]]:
-        facts = replace(self.facts, executions=list(executions), missed=[])
+        only = [replace(e, verdicts=[v for v in e.verdicts if v.site.buffer.declared == self.buffer.declared])
+                for e in executions]  # fmt: skip
+        facts = replace(self.facts, executions=only, missed=[])
         return {
             (f.code if f.code not in ("BC101", "BC102") else "BC101", f.place)
             for codes, check in CHECKS

@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
@@ -21,7 +22,7 @@ from bankcheck.commands.explain import example
 from bankcheck.filenames import name_bytes, shown_name
 from bankcheck.lint.config import Config
 from bankcheck.lint.files import Input, find_files
-from bankcheck.lint.run import check_one
+from bankcheck.lint.run import check_one, with_headers
 
 BAD = example("BC101_bad.cu")
 FORMATS = ("text", "json", "github", "sarif")
@@ -305,3 +306,14 @@ def test_a_folder_that_cannot_be_looked_into_is_told(monkeypatch: pytest.MonkeyP
     assert [(result.path, result.failure) for result in results] == [
         ("shut", "cannot be looked into: Permission denied"), ("open/k.cu", ""),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "unit", ["__global__ ", "__global__ k(", "k<<<", "a<", '#include "a.h"\n', "<<< >", "(" * 9 + "k "]
+)
+def test_what_looks_like_many_kernels_or_launches_is_looked_through_once(unit: str) -> None:
+    Path("a.h").write_text(unit * 1000)
+    item = Input("k.cu", (unit * (300_000 // len(unit))).encode())
+    start = time.process_time()
+    with_headers([item, Input("other.cu", b"void f() { k<<<1, 2>>>(); }")], Config())
+    assert time.process_time() - start < 3
