@@ -15,6 +15,7 @@ from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import Type
 from bankcheck.expr import Const, Node, Span, Unknown
+from bankcheck.lint.groups import WHOLE_BLOCK
 from bankcheck.places import Array, Entity, Place
 
 UNIFORM, PER_LANE = "?", "??"
@@ -139,7 +140,13 @@ class Barrier:
     maybe: tuple[Doubt, ...]
     calls: tuple[Span, ...]
     ranges: Mapping[str, Range] = field(default_factory=dict)
-    whole_block: bool = True
+    threads: int = WHOLE_BLOCK
+    """How many consecutive threads wait for each other."""
+
+    @property
+    def whole_block(self) -> bool:
+        """Whether all threads of the block wait for each other."""
+        return self.threads == WHOLE_BLOCK
 
 
 class Wrap(NamedTuple):

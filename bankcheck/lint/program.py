@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bankcheck.ctype import Type
+from bankcheck.lint.groups import Groups
 from bankcheck.lint.namespaces import Namespaces, Space, qualifiers
 from bankcheck.lint.source import Source
 from bankcheck.syntax import Tree, declarator_name
@@ -106,11 +107,11 @@ class Program:
     host_instances: dict[int, list[HostInstance]] = field(default_factory=dict)
     """By where the host function starts."""
     _calls: dict[str, list[TemplateCall]] | None = None
-    groups: dict[str, bool] = field(default_factory=dict)
-    """Names of cooperative groups that were looked up, and whether they are the whole block."""
+    groups: Groups = field(init=False)
 
     def __post_init__(self) -> None:
         self.namespaces = Namespaces(self.source.source)
+        self.groups = Groups(self.source.expanded)
 
     def template_calls(self, name: str) -> list[TemplateCall]:
         """The calls and instantiations of a function template."""

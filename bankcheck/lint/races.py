@@ -7,7 +7,7 @@ are of one kind, and kinds are compared, not accesses.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
 from math import gcd
@@ -54,11 +54,11 @@ class _Race(NamedTuple):
 
 
 def _races(execution: Execution, touched: _Touched, number: Numbering) -> Iterator[_Race]:
-    """The races of a kernel, each pair of places once."""
+    """The races of a kernel, each pair of places once: for the threads that need the stronger barrier."""
     accesses = sorted(
         (v for v in execution.verdicts if not v.reason and not v.site.maybe), key=lambda verdict: verdict.site.order
     )
-    reported: set[tuple[Span, Span]] = set()
+    found: dict[tuple[Span, Span], _Race] = {}
     pairs = chain(_pairs(execution, accesses, number), _pairs_around(execution, accesses, number))
     for pair in islice(pairs, MAX_PAIRS):
         values = values_that_miss(number, pair.missed, pair.first.site, pair.second.site) if pair.missed else {}
@@ -67,9 +67,13 @@ def _races(execution: Execution, touched: _Touched, number: Numbering) -> Iterat
             continue
         for first, second in pair.accesses():
             places = first.site.span, second.site.span
-            if places not in reported:
-                reported.add(places)
-                yield _Race(first, second, threads, pair.loop, pair.missed, values)
+            if places not in found or (_in_one_warp(found[places].threads) and not _in_one_warp(threads)):
+                found[places] = _Race(first, second, threads, pair.loop, pair.missed, values)
+    return iter(found.values())
+
+
+def _in_one_warp(threads: tuple[int, int]) -> bool:
+    return threads[0] // WARP_LANES == threads[1] // WARP_LANES
 
 
 @dataclass(slots=True)
@@ -102,8 +106,8 @@ class _Pair(NamedTuple):
 
     first: _Kind
     second: _Kind
-    warp_apart: bool
-    """Whether the threads of a warp wait for each other between them."""
+    apart: int
+    """How many consecutive threads wait for each other between them; 1 if none do."""
     loop: str = ""
     missed: tuple[Barrier, ...] = ()
 
@@ -154,7 +158,7 @@ def _pairs(execution: Execution, accesses: list[Verdict], number: Numbering) -> 
             if first.site.order < second.last:
                 between = barriers[first.site.epoch : second.site.epoch]
                 missed = tuple(barrier for barrier in between if barrier.whole_block)
-                yield _Pair(first, second, len(between) > len(missed), "", missed)
+                yield _Pair(first, second, _waiting(between), "", missed)
 
 
 class _Fences:
@@ -192,8 +196,13 @@ def _pairs_around(execution: Execution, accesses: list[Verdict], number: Numberi
         starts = [kind for kind in inside if not whole or kind.site.epoch <= whole[0]]
         for first, second in product(ends, starts):
             if first.site.buffer.declared == second.site.buffer.declared and _opposed(first.site, second.site):
-                apart = first.site.epoch != wrap.tail or second.site.epoch != wrap.head
-                yield _Pair(first, second, apart, wrap.symbol)
+                between = (*barriers[first.site.epoch : wrap.tail], *barriers[wrap.head : second.site.epoch])
+                yield _Pair(first, second, _waiting(between), wrap.symbol)
+
+
+def _waiting(barriers: Iterable[Barrier]) -> int:
+    """How many consecutive threads of a block wait for each other at barriers of parts of it."""
+    return max((barrier.threads for barrier in barriers if not barrier.whole_block), default=1)
 
 
 def _opposed(first: Site, second: Site) -> bool:
@@ -203,7 +212,10 @@ def _opposed(first: Site, second: Site) -> bool:
 
 
 def _meet(pair: _Pair, values: Mapping[str, int], touched: _Touched, number: Numbering) -> tuple[int, int] | None:
-    """(thread of the first access, of the second) of one byte, two different ones; None if that is not known."""
+    """(thread of the first access, of the second) of one byte, two different ones, in two warps if there are such.
+
+    None if that is not known.
+    """
     first, second = pair.first.site, pair.second.site
     guards = (first.guard, second.guard) if pair.missed else _own_guards(pair, number)
     if guards is None:
@@ -216,12 +228,15 @@ def _meet(pair: _Pair, values: Mapping[str, int], touched: _Touched, number: Num
         return None
     unit = gcd(earlier.unit, later.unit)
     owners = earlier.owners(unit)
-    apart = pair.warp_apart or first.buffer.volatile
+    apart = max(pair.apart, WARP_LANES if first.buffer.volatile else 1)
+    near = None
     for cell, thread in later.cells(unit):
         for owner in owners.get(cell, ()):
-            if owner != thread and not (apart and owner // WARP_LANES == thread // WARP_LANES):
+            if owner // WARP_LANES != thread // WARP_LANES and owner // apart != thread // apart:
                 return owner, thread
-    return None
+            if near is None and owner // apart != thread // apart:
+                near = owner, thread
+    return near
 
 
 def _own_guards(pair: _Pair, number: Numbering) -> tuple[tuple[Node, ...], tuple[Node, ...]] | None:
@@ -322,7 +337,7 @@ class _Touched:
 
 def _race(facts: Facts, execution: Execution, race: _Race) -> Finding:
     earlier, later = race.threads
-    barrier = "__syncwarp()" if earlier // 32 == later // 32 else "__syncthreads()"
+    barrier = "__syncwarp()" if _in_one_warp(race.threads) else "__syncthreads()"
     there = facts.place(race.first.site.span)
     if race.first.site.op.startswith(_WRITES):
         before = f"{' in the iteration before' if race.loop else ''}"

@@ -356,14 +356,14 @@ class State:
             self.loads[value.name] = place.offset_bytes
         return value
 
-    def barrier(self, span: Span, whole_block: bool) -> None:
-        """Threads wait for each other."""
+    def barrier(self, span: Span, threads: int) -> None:
+        """So many consecutive threads wait for each other, or the whole block."""
         self.straight += 1
         if not self.dead:
             gone = self.frames[0].left  # who has left the kernel is not waited for
             guard = tuple(term for term in self.guard if not any(term is other for other in gone))
             maybe = tuple(doubt for doubt in self.maybe if not any(doubt.condition is other for other in gone))
-            self.barriers.append(Barrier(self.shown(span), guard, maybe, self.calls, dict(self.ranges), whole_block))
+            self.barriers.append(Barrier(self.shown(span), guard, maybe, self.calls, dict(self.ranges), threads))
 
     def maybe_barrier(self) -> None:
         """Code that is not followed may wait for the other threads."""
