@@ -107,12 +107,12 @@ def _moved(offset: Node, width: int, site: Site, block: Block, pitch: int, pad: 
     rows = [(node, scale) for node, scale in terms if scale % pitch == 0]
     columns = [(node, scale) for node, scale in terms if scale % pitch]
     row, rest = divmod(constant, pitch)
-    column = _sum(columns, rest)
+    column = sum_of_terms(columns, rest)
     ends = _range(column, site, block)
     if ends is None or ends[0] < 0 or ends[1] + width > pitch:
         return None
     longer = [(node, scale // pitch * (pitch + pad)) for node, scale in rows]
-    return expr.binary("+", _sum(longer, row * (pitch + pad)), column)
+    return expr.binary("+", sum_of_terms(longer, row * (pitch + pad)), column)
 
 
 def terms_of(node: Node) -> tuple[list[_Term], int]:
@@ -141,7 +141,8 @@ def terms_of(node: Node) -> tuple[list[_Term], int]:
     return terms, constant
 
 
-def _sum(terms: list[_Term], constant: int) -> Node:
+def sum_of_terms(terms: list[_Term], constant: int) -> Node:
+    """The sum of such terms."""
     total: Node = Const(constant, expr.LONG)
     for node, scale in terms:
         total = expr.binary("+", expr.binary("*", expr.cast(node, expr.LONG), Const(scale, expr.LONG)), total)

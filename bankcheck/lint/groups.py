@@ -65,7 +65,8 @@ class Groups:
 
     def _declarations(self, name: str) -> _Declarations:
         """A type in front of the name, or a function behind `auto`; other types are groups of which nothing is known."""
-        pattern = rf"{_KIND}\s*(?:const\s*)?&{{0,2}}\s*\b{name}\b\s*(?=[=({{;,)])(?:=\s*(?:\w+\s*::\s*)*{_KIND}\s*\()?"
+        pattern = rf"{_KIND}\s*(?:const\s*)?&{{0,2}}\s*\b{name}\b\s*(?=[=({{;,)])"
+        pattern += rf"(?:=\s*(?:\w+\s*::\s*)*{_KIND}\s*\()?"
         found = []
         for match in re.finditer(pattern, self._text):
             kind, argument = (match[3], match[4]) if match[1] == "auto" else (match[1], match[2])

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bankcheck import expr
-from bankcheck.ctype import ArrayType, shape_of, size_of
-from bankcheck.expr import Node, Op
+from bankcheck.ctype import shape_of, size_of
+from bankcheck.expr import Node, Op, Span
 from bankcheck.lint.conflicts import finding, worst_of
 from bankcheck.lint.facts import Execution, Facts, trial
 from bankcheck.lint.findings import Finding
 from bankcheck.lint.flat import terms_of
 from bankcheck.lint.memory import Buffer
+from bankcheck.lint.padding import MAX_PAD, padding_of
 from bankcheck.lint.verdict import Verdict
 
-MAX_PAD = 8
 ROW = 16
 """A padded row is a multiple of this many elements plus the padding."""
 _THREAD = ("threadIdx.", "tid", "lane")
@@ -22,26 +22,25 @@ _THREAD = ("threadIdx.", "tid", "lane")
 
 def check_padding(facts: Facts) -> Iterator[Finding]:
     """BC202, BC203, BC204: padded arrays with conflicts that the padding does not cure, or causes."""
+    known: dict[Span, int] = {}
     for execution in facts.executions:
         for buffer in {v.site.buffer.declared: v.site.buffer for v in execution.verdicts}.values():
-            padding = padding_of(buffer)
-            yield from _unused(facts, execution, buffer)
-            if padding and any(_conflicts(v) for v in execution.verdicts if v.site.buffer.declared == buffer.declared):
-                yield from _compared(facts, execution, buffer, padding)
-
-
-def padding_of(buffer: Buffer) -> int:
-    """Elements that pad each row of the array, as its innermost length shows; 0 if it shows none."""
-    if not isinstance(buffer.ctype, ArrayType) or not isinstance(buffer.ctype.element, ArrayType):
-        return 0
-    columns = shape_of(buffer.ctype)[0][-1]
-    return columns % ROW if columns > ROW and 0 < columns % ROW <= MAX_PAD else 0
+            if any(_conflicts(v) for v in execution.verdicts if v.site.buffer.declared == buffer.declared):
+                if buffer.declared not in known:
+                    known[buffer.declared] = padding_of(facts, buffer)
+                yield from _unused(facts, execution, buffer)
+                if known[buffer.declared]:
+                    yield from _compared(facts, execution, buffer, known[buffer.declared])
 
 
 def _unused(facts: Facts, execution: Execution, buffer: Buffer) -> Iterator[Finding]:
-    """`s[32 * 33]` indexed as `row * 32 + column`: the length makes room for other rows than the index steps over."""
-    element = size_of(shape_of(buffer.ctype)[1])
-    for row in buffer.factors:
+    """`s[32 * 33]` indexed as `row * 32 + column`: the length makes room for other rows than the index steps over.
+
+    So does `s[32][33]` through a pointer to its first element.
+    """
+    shape, type_of_element = shape_of(buffer.ctype)
+    element = size_of(type_of_element)
+    for row in (shape[-1],) if len(shape) > 1 else buffer.factors:
         padding = row % ROW if row > ROW and 0 < row % ROW <= MAX_PAD else 0
         for verdict in execution.verdicts if padding and element else ():
             if verdict.site.buffer.declared != buffer.declared or not _conflicts(verdict):
@@ -70,7 +69,10 @@ def _compared(facts: Facts, execution: Execution, buffer: Buffer, padding: int) 
         _, _, case = worst_of([(execution, verdict)])
         name = f"the padding of '{buffer.name}' ({padding} element{'s' * (padding > 1)} a row)"
         if _same_lanes(verdict, other):
-            text = f"{name} is not in this index: all lanes stay in one row, so the {_ways(verdict)}-way conflict stays"
+            text = (
+                f"{name} is not in this index: its lanes are as far apart as without it, so the {_ways(verdict)}-way "
+            )
+            text += "conflict stays"
             yield finding(facts, "BC204", text, execution, verdict, case)
         elif without < with_it:
             text = f"{name} harms this access: {with_it} excess wavefronts with it, {without} without"
