@@ -64,7 +64,7 @@ class Groups:
         return _group(*declared[above][1:], number) if above >= 0 else None
 
     def _declarations(self, name: str) -> _Declarations:
-        """A type in front of the name, or a function behind `auto`; other types are groups of which nothing is known."""
+        """A type in front of the name, or a function behind `auto`; of other types nothing is known."""
         pattern = rf"{_KIND}\s*(?:const\s*)?&{{0,2}}\s*\b{name}\b\s*(?=[=({{;,)])"
         pattern += rf"(?:=\s*(?:\w+\s*::\s*)*{_KIND}\s*\()?"
         found = []

@@ -77,7 +77,8 @@ RULES: tuple[Rule, ...] = (
     Rule("BC301", "misaligned-access", "error",
          "A vector, matrix-row or asynchronous access at an address that is not a multiple of its width: it faults.",
          "8- and 16-byte accesses need addresses that are multiples of 8 and 16. Padding rows by one float puts every "
-         "other row of float4 off its place; pad by four floats."),
+         "other row of float4 off its place; pad by four floats. It is reported where no launch can avoid it: a row "
+         "length that the launch chooses is taken to fit, and the assumption is listed."),
     Rule("BC401", "divergent-barrier", "error",
          "__syncthreads() under a condition that differs between the threads of the block.",
          "All threads of the block must arrive at the same barrier. If some do not, the kernel hangs or the barrier "

@@ -73,6 +73,11 @@ Key = tuple[object, ...]
 """What tells the count of a case from others."""
 
 
+def faults(key: Hashable) -> bool:
+    """Whether the cases with this key are accesses that fault."""
+    return isinstance(key, tuple) and bool(key[0])
+
+
 @dataclass(slots=True)
 class Tally:
     """Cases by count."""
@@ -89,6 +94,11 @@ class Tally:
             self.samples[key] = Case(traffic, values, values.get("warp", 0), 1, fault, exact)
         self.points[key] = self.points.get(key, 0) + 1
         return key
+
+    def drop(self, out: Callable[[Key], bool]) -> None:
+        """Forget some of the cases."""
+        for key in [key for key in self.samples if out(key)]:
+            del self.samples[key], self.points[key]
 
     def cases(
         self, bind: Callable[[Mapping[str, int]], Mapping[str, int]], when: Mapping[Hashable, str]
