@@ -1,12 +1,11 @@
-"""Rules about layouts: padding that does nothing, padding that harms, a swizzle on one side only."""
+"""Rules about layouts: padding that does nothing, and padding that harms."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bankcheck import expr
 from bankcheck.ctype import shape_of, size_of
-from bankcheck.expr import Node, Op, Span
+from bankcheck.expr import Span
 from bankcheck.lint.conflicts import finding, worst_of
 from bankcheck.lint.facts import Execution, Facts, trial
 from bankcheck.lint.findings import Finding
@@ -17,7 +16,6 @@ from bankcheck.lint.verdict import Verdict
 
 ROW = 16
 """A padded row is a multiple of this many elements plus the padding."""
-_THREAD = ("threadIdx.", "tid", "lane")
 
 
 def check_padding(facts: Facts) -> Iterator[Finding]:
@@ -114,51 +112,3 @@ def _same_lanes(one: Verdict, other: Verdict) -> bool:
         first = next((a for a in traffic.addresses if a is not None), 0)
         rows.append([None if a is None else a - first for a in traffic.addresses])
     return rows[0] == rows[1]
-
-
-def check_swizzles(facts: Facts) -> Iterator[Finding]:
-    """BC201: an array that is stored through a swizzle and loaded without it, or the other way round."""
-    for execution in facts.executions:
-        by_array: dict[object, list[Verdict]] = {}
-        for verdict in execution.verdicts:
-            by_array.setdefault(verdict.site.buffer.declared, []).append(verdict)
-        for verdicts in by_array.values():
-            stores = [v for v in verdicts if v.site.op in ("store", "cp.async.ca", "cp.async.cg")]
-            loads = [v for v in verdicts if v.site.op == "load" or v.site.op.startswith("ldmatrix")]
-            if not stores or not loads or any(v.reason for v in verdicts):
-                continue
-            stored, loaded = ([_is_swizzled(v.site.offset) for v in side] for side in (stores, loads))
-            if all(stored) and not any(loaded):
-                verdict, text = (
-                    loads[0],
-                    "is stored through a swizzle (an XOR of two coordinates) but loaded without it",
-                )
-            elif all(loaded) and not any(stored):
-                verdict, text = (
-                    stores[0],
-                    "is loaded through a swizzle (an XOR of two coordinates) but stored without it",
-                )
-            else:
-                continue
-            case = verdict.worst
-            message = f"'{verdict.site.buffer.name}' {text}"
-            yield finding(facts, "BC201", message, execution, verdict, case)._replace(severity="error")
-
-
-def _is_swizzled(offset: Node) -> bool:
-    """Whether the address XORs one coordinate of the thread with another."""
-    stack: list[Node] = [offset]
-    seen: set[int] = set()
-    while stack:
-        node = stack.pop()
-        if id(node) in seen or not isinstance(node, Op):
-            continue
-        seen.add(id(node))
-        if node.name == "^" and all(_of_thread(arg) for arg in node.args):
-            return True
-        stack.extend(node.args)
-    return False
-
-
-def _of_thread(node: Node) -> bool:
-    return any(name.startswith(_THREAD) for name in expr.symbols_of(node))

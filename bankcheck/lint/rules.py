@@ -59,9 +59,11 @@ RULES: tuple[Rule, ...] = (
          "within the warp first, or give each lane its own copy. nvcc adds up the lanes itself in `atomicAdd(p, 1)` "
          "whose result is not used, and in integer updates of an address that is plainly the same for all lanes: "
          "these are counted so, and are only a note."),
-    Rule("BC201", "one-sided-swizzle", "error",
+    Rule("BC201", "one-sided-swizzle", "warning",
          "An array is stored through a swizzle and loaded without it, or the other way round.",
-         "A swizzle only renames places if both sides use it. On one side only, the kernel reads the wrong element."),
+         "A swizzle such as tile[row][column ^ row] only renames places if both sides use it. It is reported where one "
+         "side has an XOR of the row and the other side is what it would be without, be it transposed. If the kernel "
+         "means to exchange elements in this way, suppress the finding."),
     Rule("BC202", "ineffective-padding", "warning",
          "An array's rows are padded, but this access conflicts as much with the padding as without it.",
          "Padding moves rows to other banks; it helps an access whose lanes walk down a column, and costs memory for "
