@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, product
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.expr import Evaluator, Node, post_order
 from bankcheck.launch import Block
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
-from bankcheck.lint.memory import LANES, PER_LANE, Barrier, Doubt, Loaded, conjunction
+from bankcheck.lint.memory import CARRIED, LANES, PER_LANE, UNIFORM, Barrier, Doubt, Loaded, conjunction
+from bankcheck.lint.skipped_barriers import choices_of
 
 DATA = "these data differ between the threads"
+MAX_VALUES, MAX_POINTS = 24, 300
+"""Values of one symbol, and of several, at which it is asked which threads come to a barrier."""
 SAMPLES = (0, 1, 3)
 """What symbols stand for where it is asked whether threads load from different addresses: it must be so for each."""
+
+
+class _Part(NamedTuple):
+    """Threads that come to a barrier without all the others, in some iteration or for some values of the launch."""
+
+    threads: list[bool]
+    values: Mapping[str, int]
+    free: tuple[str, ...] = ()
+    """Those of the values that the launch chooses."""
 
 
 def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
@@ -21,31 +35,39 @@ def check_divergent_barriers(facts: Facts) -> Iterator[Finding]:
     reported = set()
     for execution in facts.executions:
         waits = (barrier for barrier in execution.run.barriers if barrier.whole_block)
-        reached = [(barrier, _reached(barrier, execution.launch.block)) for barrier in waits]
-        for barrier, threads in reached:
+        reached = [(barrier, _part(barrier, execution.launch.block)) for barrier in waits]
+        for barrier, part in reached:
             found = next((doubt for doubt in barrier.maybe if _is_thread_data(doubt, execution)), None)
-            if barrier.span in reported or not (threads or found):
+            if barrier.span in reported or not (part or found):
                 continue
             reported.add(barrier.span)
-            others = [not inside for inside in threads or ()]
-            elsewhere = next((other for other, they in reached if they == others), None)
-            message = _of_threads(facts, threads, elsewhere) if threads else _of_data(found)
-            place, data = facts.place(barrier.span), () if threads else (DATA,)
-            assumed = (*execution.launch.assumed, *data)
+            message = _of_threads(facts, part, reached) if part else _of_data(found)
+            place, sure = facts.place(barrier.span), part is not None and not part.free
+            why = (
+                () if sure else (DATA,) if part is None else (f"launches may have {_in_words(part.values, part.free)}",)
+            )
+            assumed = (*execution.launch.assumed, *why)
             yield Finding(
-                "BC401", "error" if threads else "warning", message, place, execution.kernel.name,
+                "BC401", "error" if sure else "warning", message, place, execution.kernel.name,
                 "assumed" if assumed else "computed", assumptions=assumed,
                 related=tuple(Label(facts.place(call), "reached through this call") for call in barrier.calls),
                 source_line=facts.source.line_text(place.line),
             )  # fmt: skip
 
 
-def _of_threads(facts: Facts, threads: list[bool], elsewhere: Barrier | None) -> str:
-    message = f"this barrier is reached by some threads of the block only ({sum(threads)} of {len(threads)})"
+def _of_threads(facts: Facts, part: _Part, reached: list[tuple[Barrier, _Part | None]]) -> str:
+    where = f" where {_in_words(part.values, part.values)}" if part.values else ""
+    message = f"this barrier is reached by some threads of the block only ({sum(part.threads)} of {len(part.threads)})"
+    others = [not inside for inside in part.threads]
+    elsewhere = next((o for o, they in reached if they and they.threads == others and they.values == part.values), None)
     if elsewhere is None:
-        return f"{message}: the others never arrive"
+        return f"{message}{where}: the others never come to it"
     line = facts.place(elsewhere.span).line
-    return f"{message}, while the others wait at the one in line {line}: all threads must reach the same one"
+    return f"{message}{where}, while the others wait at the one in line {line}: all threads must reach the same one"
+
+
+def _in_words(values: Mapping[str, int], names: Iterable[str]) -> str:
+    return ", ".join(f"{name} = {values[name]}" for name in names)
 
 
 def _of_data(doubt: Doubt | None) -> str:
@@ -79,28 +101,32 @@ def _differs(offset: Node, block: Block) -> bool:
     return True
 
 
-def _reached(barrier: Barrier, block: Block) -> list[bool] | None:
-    """Which threads of the block reach a barrier, None if it is all or none of them or is not known."""
+def _part(barrier: Barrier, block: Block) -> _Part | None:
+    """The threads of the block that come to a barrier, if it may be some of them only.
+
+    None if it is all or none of them, or is not known.
+    """
     terms = tuple(term for term in barrier.guard if not LANES.isdisjoint(expr.symbols_of(term)))
     if not terms or barrier.maybe:
         return None
-    names = set(expr.symbols_of(*terms)) - LANES - {"warp"}
-    if names - barrier.ranges.keys():
-        return None  # a launch may well choose values for which all threads agree
-    values = {name: barrier.ranges[name].low for name in names}
-    threads: list[bool] = []
-    for warp in range(block.warps):
-        active = _active(terms, block, warp, values)
-        if active is None:
-            return None
-        threads += active
-    del threads[block.threads :]
-    return threads if any(threads) and not all(threads) else None
-
-
-def _active(terms: tuple[Node, ...], block: Block, warp: int, values: Mapping[str, int]) -> list[bool] | None:
-    result = Evaluator({**block.lanes(warp), **values})(conjunction(terms))
-    lanes = result if isinstance(result, list) else [result] * 32
-    if not all(isinstance(value, int) for value in lanes):
+    names = sorted(expr.symbols_of(*terms).keys() - LANES - {"warp"}, key=lambda name: name not in barrier.ranges)
+    free = tuple(name for name in names if name not in barrier.ranges)
+    if any(name.startswith((UNIFORM, CARRIED)) for name in free):
         return None
-    return [bool(value) and present for value, present in zip(lanes, block.active(warp), strict=True)]
+    shared = [term for term in barrier.guard if term not in terms and expr.symbols_of(term).keys() <= set(names)]
+    first = {name: barrier.ranges[name].low for name in names if name in barrier.ranges}
+    evaluate = Evaluator(block.all_lanes())
+    choices = [islice(choices_of(name, barrier.guard, (barrier,)), MAX_VALUES) for name in names]
+    for point in islice(product(*choices), MAX_POINTS):
+        values = dict(zip(names, point, strict=True))
+        if not all(Evaluator(values)(term) for term in shared):
+            continue
+        found = evaluate.extended(values)(conjunction(terms))
+        lanes = found[: block.threads] if isinstance(found, list) else [found]
+        threads = [bool(value) for value in lanes if isinstance(value, int)]
+        if len(threads) == block.threads and any(threads) and not all(threads):
+            usual = first | {name: 0 for name in free if name.startswith("blockIdx")}
+            told = {name: v for name, v in values.items() if usual.get(name) != v and not name.startswith("gridDim")}
+            told = told or {name: values[name] for name in free}
+            return _Part(threads, told, tuple(name for name in free if name in told))
+    return None

@@ -20,15 +20,16 @@ ROW = 16
 
 def check_padding(facts: Facts) -> Iterator[Finding]:
     """BC202, BC203, BC204: padded arrays with conflicts that the padding does not cure, or causes."""
-    known: dict[Span, int] = {}
+    known: dict[tuple[Span, tuple[int, ...]], int] = {}
     for execution in facts.executions:
         for buffer in {v.site.buffer.declared: v.site.buffer for v in execution.verdicts}.values():
             if any(_conflicts(v) for v in execution.verdicts if v.site.buffer.declared == buffer.declared):
-                if buffer.declared not in known:
-                    known[buffer.declared] = padding_of(facts, buffer)
+                key = buffer.declared, shape_of(buffer.ctype)[0]
+                if key not in known:
+                    known[key] = padding_of(facts, buffer)
                 yield from _unused(facts, execution, buffer)
-                if known[buffer.declared]:
-                    yield from _compared(facts, execution, buffer, known[buffer.declared])
+                if known[key]:
+                    yield from _compared(facts, execution, buffer, known[key])
 
 
 def _unused(facts: Facts, execution: Execution, buffer: Buffer) -> Iterator[Finding]:

@@ -18,26 +18,30 @@ MAX_POINTS = 2_000
 
 
 def padding_of(facts: Facts, buffer: Buffer) -> int:
-    """Elements at the end of each row that nothing touches; 0 if there are none, many, or if it is not known."""
+    """Elements at the end of each row that nothing touches; 0 if there are none, many, or if it is not known.
+
+    Instances of a template with other elements count as well, those with other lengths are other arrays.
+    """
     if not isinstance(buffer.ctype, ArrayType) or not isinstance(buffer.ctype.element, ArrayType):
         return 0
-    shape, element = shape_of(buffer.ctype)
-    columns, size = shape[-1], size_of(element)
-    if columns < 2 or size < 1 or any(facts.source.source(node) == buffer.name for node, _, _ in facts.missed):
+    shape, _ = shape_of(buffer.ctype)
+    if shape[-1] < 2 or any(facts.source.source(node) == buffer.name for node, _, _ in facts.missed):
         return 0
     used, points = 0, MAX_POINTS
     for execution in facts.executions:
         for site in execution.run.sites:
-            if site.buffer.declared != buffer.declared:
+            other, element = shape_of(site.buffer.ctype)
+            size = size_of(element)
+            if site.buffer.declared != buffer.declared or other != shape:
                 continue
-            found = _bytes_used(site, execution, columns * size, points)
+            found = _bytes_used(site, execution, shape[-1] * size, points) if size else None
             if found is None:
                 return 0
-            used, points = max(used, found[0]), points - found[1]
-            if used > (columns - 1) * size:
+            used, points = max(used, -(-found[0] // size)), points - found[1]
+            if used >= shape[-1]:
                 return 0
-    padding = columns - -(-used // size)
-    return padding if 0 < padding <= min(MAX_PAD, columns - padding) else 0
+    padding = shape[-1] - used
+    return padding if 0 < padding <= min(MAX_PAD, used) else 0
 
 
 def _bytes_used(site: Site, execution: Execution, row: int, points: int) -> tuple[int, int] | None:

@@ -85,7 +85,8 @@ RULES: tuple[Rule, ...] = (
          "__syncthreads() under a condition that differs between the threads of the block.",
          "All threads of the block must arrive at the same barrier. If some do not, the kernel hangs or the barrier "
          "means nothing (CUDA C++ Programming Guide, synchronization functions). A condition on data that the threads "
-         "load from different addresses is one that may differ: that is a warning."),
+         "load from different addresses is one that may differ, and so is `i < n` if n need not be a multiple of the "
+         "block: these are warnings."),
     Rule("BC402", "missing-barrier", "error",
          "One thread writes a shared element and another reads it, with no barrier between.",
          "Threads run in no particular order: without a barrier the reader may come first. Threads of one warp need "

@@ -39,7 +39,7 @@ def values_that_miss(
     missed = [conjunction(_open_terms(number, barrier, (first, second))) for barrier in barriers]
     wanted = [*terms, *(expr.unary("!", condition) for condition in missed)]
     names = dict.fromkeys(expr.symbols_of(*wanted))
-    choices = [list(_choices(name, wanted, (first, second))) for name in names]
+    choices = [list(choices_of(name, wanted, (first, second))) for name in names]
     if prod(map(len, choices)) > MAX_CHOICES:
         return None
     for point in product(*choices):
@@ -63,7 +63,7 @@ def _can_choose(term: Node, loops: set[str]) -> bool:
     return not data and names.isdisjoint(LANES | {"warp"} | loops)
 
 
-def _choices(name: str, terms: Sequence[Node], sites: Sequence[Site]) -> Iterator[int]:
+def choices_of(name: str, terms: Sequence[Node], sites: Sequence[Site | Barrier]) -> Iterator[int]:
     """Values worth trying: the least, those that the conditions name, and their neighbours."""
     known = [site.ranges[name] for site in sites if name in site.ranges]
     named = {node.value for term in terms for node in post_order(term) if isinstance(node, Const)}

@@ -78,3 +78,17 @@ def test_a_flat_index_that_ignores_padded_rows() -> None:
                   if f.code in LAYOUTS]  # fmt: skip
     assert finding.code == "BC204"
     assert "rows of 33, but this index steps over rows of 32" in finding.message
+
+
+def test_instances_with_other_elements_are_the_same_array() -> None:
+    text = """
+        template <typename T, int N> __global__ void k(T* o) {
+          __shared__ T s[16][N + 1];
+          s[threadIdx.y][threadIdx.x] = 1;
+          o[0] = s[threadIdx.x][threadIdx.y];
+        }
+        void f(float* a, double* b) { k<float, 16><<<1, dim3(16, 16)>>>(a); INSTANCE<<<1, dim3(16, 16)>>>(b); }
+    """
+    for instance in ("k<double, 16>", "k<double, 17>", "k<float, 20>"):
+        found = lint(text.replace("INSTANCE", instance)).findings
+        assert ("BC203", 4) in {(f.code, f.place.line) for f in found}
