@@ -7,21 +7,18 @@ are of one kind, and kinds are compared, not accesses.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
-from math import gcd
 from typing import NamedTuple
 
-from bankcheck import expr
-from bankcheck.expr import Evaluator, Node, Op, Span, Undefined
-from bankcheck.hardware import WARP_LANES
-from bankcheck.launch import Block
+from bankcheck.expr import Span
 from bankcheck.lint.conflicts import finding
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
 from bankcheck.lint.lanes import Numbering
-from bankcheck.lint.memory import LANES, Barrier, Site, conjunction
+from bankcheck.lint.meeting import Meeting, Meetings, Question, in_one_warp
+from bankcheck.lint.memory import Barrier, Site
 from bankcheck.lint.skipped_barriers import is_fence, values_that_miss
 from bankcheck.lint.verdict import Verdict
 
@@ -34,9 +31,9 @@ _WRITES = ("store", "cp.async", "stmatrix")
 def check_missing_barriers(facts: Facts) -> Iterator[Finding]:
     """BC402: one thread writes what another reads, with no barrier between."""
     number = Numbering()
-    touched_in = {block: _Touched(block, number) for block in {e.launch.block for e in facts.executions}}
+    meetings = {block: Meetings(block, number) for block in {e.launch.block for e in facts.executions}}
     for execution in facts.executions:
-        found = islice(_races(execution, touched_in[execution.launch.block], number), MAX_PAIRS)
+        found = islice(_races(execution, meetings[execution.launch.block], number), MAX_PAIRS)
         yield from (_race(facts, execution, race) for race in found)
 
 
@@ -45,15 +42,14 @@ class _Race(NamedTuple):
 
     first: Verdict
     second: Verdict
-    threads: tuple[int, int]
+    meeting: Meeting
     loop: str
     """What counts the loop, if the second access is in the next iteration."""
     missed: tuple[Barrier, ...]
-    """Barriers between them that no thread comes to, for the `values` of the launch and of loop variables."""
-    values: Mapping[str, int]
+    """Barriers between them that no thread comes to, for the values of the meeting."""
 
 
-def _races(execution: Execution, touched: _Touched, number: Numbering) -> Iterator[_Race]:
+def _races(execution: Execution, meetings: Meetings, number: Numbering) -> Iterator[_Race]:
     """The races of a kernel, each pair of places once: for the threads that need the stronger barrier."""
     accesses = sorted(
         (v for v in execution.verdicts if not v.reason and not v.site.maybe), key=lambda verdict: verdict.site.order
@@ -61,19 +57,32 @@ def _races(execution: Execution, touched: _Touched, number: Numbering) -> Iterat
     found: dict[tuple[Span, Span], _Race] = {}
     pairs = chain(_pairs(execution, accesses, number), _pairs_around(execution, accesses, number))
     for pair in islice(pairs, MAX_PAIRS):
-        values = values_that_miss(number, pair.missed, pair.first.site, pair.second.site) if pair.missed else {}
-        threads = _meet(pair, values, touched, number) if values is not None else None
-        if values is None or threads is None:
+        one, other = pair.first.site, pair.second.site
+        given = values_that_miss(number, pair.missed, one, other) if pair.missed else None
+        if pair.missed and given is None:
             continue
+        fixed = {} if pair.loop else _fixed(execution, one, other)
+        meeting = meetings(one, other, Question(pair.apart, pair.loop, given, fixed))
+        if meeting is None:
+            continue
+        if given is not None:
+            meeting = meeting._replace(values=given)
         for first, second in pair.accesses():
             places = first.site.span, second.site.span
-            if places not in found or (_in_one_warp(found[places].threads) and not _in_one_warp(threads)):
-                found[places] = _Race(first, second, threads, pair.loop, pair.missed, values)
+            if places not in found or (in_one_warp(found[places].meeting.threads) and not in_one_warp(meeting.threads)):
+                found[places] = _Race(first, second, meeting, pair.loop, pair.missed)
     return iter(found.values())
 
 
-def _in_one_warp(threads: tuple[int, int]) -> bool:
-    return threads[0] // WARP_LANES == threads[1] // WARP_LANES
+def _fixed(execution: Execution, first: Site, second: Site) -> dict[str, bool]:
+    """Loops that one of the accesses is in, with a barrier that keeps all but the last or the first iteration apart."""
+    fixed: dict[str, bool] = {}
+    for wrap in execution.run.wraps:
+        if wrap.first <= first.order < wrap.last <= second.order and first.epoch > wrap.head:
+            fixed[wrap.symbol] = True
+        elif first.order < wrap.first <= second.order < wrap.last and second.epoch < wrap.tail:
+            fixed[wrap.symbol] = False
+    return fixed
 
 
 @dataclass(slots=True)
@@ -106,8 +115,8 @@ class _Pair(NamedTuple):
 
     first: _Kind
     second: _Kind
-    apart: int
-    """How many consecutive threads wait for each other between them; 1 if none do."""
+    apart: tuple[int, ...]
+    """How many consecutive threads wait for each other between them (1: none), in a loop also an iteration later."""
     loop: str = ""
     missed: tuple[Barrier, ...] = ()
 
@@ -158,7 +167,7 @@ def _pairs(execution: Execution, accesses: list[Verdict], number: Numbering) -> 
             if first.site.order < second.last:
                 between = barriers[first.site.epoch : second.site.epoch]
                 missed = tuple(barrier for barrier in between if barrier.whole_block)
-                yield _Pair(first, second, _waiting(between), "", missed)
+                yield _Pair(first, second, (_waiting(between),), "", missed)
 
 
 class _Fences:
@@ -197,7 +206,10 @@ def _pairs_around(execution: Execution, accesses: list[Verdict], number: Numberi
         for first, second in product(ends, starts):
             if first.site.buffer.declared == second.site.buffer.declared and _opposed(first.site, second.site):
                 between = (*barriers[first.site.epoch : wrap.tail], *barriers[wrap.head : second.site.epoch])
-                yield _Pair(first, second, _waiting(between), wrap.symbol)
+                apart = (
+                    (_waiting(between),) if whole else (_waiting(between), _waiting(barriers[wrap.head : wrap.tail]))
+                )
+                yield _Pair(first, second, apart, wrap.symbol)
 
 
 def _waiting(barriers: Iterable[Barrier]) -> int:
@@ -211,133 +223,9 @@ def _opposed(first: Site, second: Site) -> bool:
     return any(one.op.startswith(_WRITES) and other.op.startswith(_READS) for one, other in sides)
 
 
-def _meet(pair: _Pair, values: Mapping[str, int], touched: _Touched, number: Numbering) -> tuple[int, int] | None:
-    """(thread of the first access, of the second) of one byte, two different ones, in two warps if there are such.
-
-    None if that is not known.
-    """
-    first, second = pair.first.site, pair.second.site
-    guards = (first.guard, second.guard) if pair.missed else _own_guards(pair, number)
-    if guards is None:
-        return None
-    earlier, later = (
-        touched(site, guard, pair.loop, turn, values)
-        for turn, (site, guard) in enumerate(zip((first, second), guards, strict=True))
-    )
-    if earlier is None or later is None:
-        return None
-    unit = gcd(earlier.unit, later.unit)
-    owners = earlier.owners(unit)
-    apart = max(pair.apart, WARP_LANES if first.buffer.volatile else 1)
-    near = None
-    for cell, thread in later.cells(unit):
-        for owner in owners.get(cell, ()):
-            if owner // WARP_LANES != thread // WARP_LANES and owner // apart != thread // apart:
-                return owner, thread
-            if near is None and owner // apart != thread // apart:
-                near = owner, thread
-    return near
-
-
-def _own_guards(pair: _Pair, number: Numbering) -> tuple[tuple[Node, ...], tuple[Node, ...]] | None:
-    """The conditions of the two accesses without those that hold for all threads, and for both accesses alike.
-
-    A condition on the iteration, such as `k < n`, holds in two iterations if `n` is chosen so; None if another
-    condition has a say in that.
-    """
-    first, second = pair.first.site.guard, pair.second.site.guard
-    others = {number(term) for term in second}
-    shared = [term for term in first if _is_uniform(term) and number(term) in others]
-    counted = [term for term in shared if pair.loop and pair.loop in expr.symbols_of(term)]
-    bounds = [term for term in counted if _is_bound(term, pair.loop)]
-    shared = [term for term in shared if not any(term is other for other in counted)]
-    chosen = set(expr.symbols_of(*bounds)) - {pair.loop}
-    if not chosen.isdisjoint(expr.symbols_of(*shared)) or len(bounds) > 1:
-        return None
-
-    left_out = {number(term) for term in (*shared, *bounds)}
-
-    def own(guard: tuple[Node, ...]) -> tuple[Node, ...]:
-        return tuple(term for term in guard if number(term) not in left_out)
-
-    return own(first), own(second)
-
-
-def _is_uniform(term: Node) -> bool:
-    return LANES.isdisjoint(expr.symbols_of(term)) and expr.unknown_in(term) is None
-
-
-def _is_bound(term: Node, loop: str) -> bool:
-    """Whether a comparison of the iteration with something else: for any iterations, a launch can make it hold."""
-    if not isinstance(term, Op) or term.name not in ("<", "<=", ">", ">=", "!="):
-        return False
-    sides = [set(expr.symbols_of(side)) for side in term.args]
-    return any(one == {loop} and other and loop not in other for one, other in (sides, sides[::-1]))
-
-
-class _Bytes:
-    """The bytes that an access touches: for every thread that takes part the offset of the first, and how many."""
-
-    def __init__(self, offsets: dict[int, int], width: int) -> None:
-        self._offsets, self._width = offsets, width
-        self.unit = gcd(width, *offsets.values())
-        self._cells: dict[int, list[tuple[int, int]]] = {}
-        self._owners: dict[int, dict[int, tuple[int, int]]] = {}
-
-    def cells(self, unit: int) -> list[tuple[int, int]]:
-        """(number of a run of `unit` bytes, thread that touches it) for all threads."""
-        if unit not in self._cells:
-            steps = range(self._width // unit)
-            self._cells[unit] = [(at // unit + step, thread) for thread, at in self._offsets.items() for step in steps]
-        return self._cells[unit]
-
-    def owners(self, unit: int) -> dict[int, tuple[int, int]]:
-        """The last and the first thread that touch each run of `unit` bytes."""
-        if unit not in self._owners:
-            cells = self.cells(unit)
-            first = dict(reversed(cells))
-            self._owners[unit] = {cell: (last, first[cell]) for cell, last in dict(cells).items()}
-        return self._owners[unit]
-
-
-class _Touched:
-    """What threads touch in blocks of one shape. Questions that are written alike are answered once."""
-
-    def __init__(self, block: Block, number: Numbering) -> None:
-        self._block, self._number = block, number
-        self._evaluate = Evaluator(block.all_lanes())
-        self._known: dict[tuple[object, ...], _Bytes | None] = {}
-
-    def __call__(
-        self, site: Site, guard: tuple[Node, ...], loop: str, iteration: int, chosen: Mapping[str, int]
-    ) -> _Bytes | None:  # fmt: skip
-        """What the threads that take part touch, None if that is not known."""
-        names = set(expr.symbols_of(site.offset, *guard)) - LANES - {"warp"}
-        if names - site.ranges.keys() - chosen.keys():
-            return None
-        values = {name: chosen[name] if name in chosen else site.ranges[name].low for name in names}
-        if loop in values:
-            values[loop] += iteration * site.ranges[loop].modulus
-        width = site.bytes_per_lane * site.pieces
-        key = (*map(self._number, (site.offset, *guard)), width, *sorted(values.items()))
-        if key not in self._known:
-            self._known[key] = self._found(site.offset, conjunction(guard), values, width)
-        return self._known[key]
-
-    def _found(self, offset: Node, guard: Node, values: Mapping[str, int], width: int) -> _Bytes | None:
-        evaluate, threads = self._evaluate.extended(values), self._block.warps * WARP_LANES
-        active, offsets = (
-            value if isinstance(value, list) else [value] * threads for value in map(evaluate, (guard, offset))
-        )
-        if Undefined in map(type, active):
-            return None
-        touched = {thread: offsets[thread] for thread in range(self._block.threads) if active[thread]}
-        return None if Undefined in map(type, touched.values()) else _Bytes(touched, width)
-
-
 def _race(facts: Facts, execution: Execution, race: _Race) -> Finding:
-    earlier, later = race.threads
-    barrier = "__syncwarp()" if _in_one_warp(race.threads) else "__syncthreads()"
+    earlier, later = race.meeting.threads
+    barrier = "__syncwarp()" if in_one_warp(race.meeting.threads) else "__syncthreads()"
     there = facts.place(race.first.site.span)
     if race.first.site.op.startswith(_WRITES):
         before = f"{' in the iteration before' if race.loop else ''}"
@@ -349,8 +237,8 @@ def _race(facts: Facts, execution: Execution, race: _Race) -> Finding:
         label = Label(there, "read here")
     message += f", with no {barrier} between"
     labels = [label]
-    if race.missed:
-        message += f" where {', '.join(f'{name} = {value}' for name, value in race.values.items())}"
+    if race.meeting.values:
+        message += f" where {', '.join(f'{name} = {value}' for name, value in race.meeting.values.items())}"
         labels += [Label(facts.place(missed.span), "not reached then") for missed in race.missed]
     result = finding(facts, "BC402", message, execution, race.second, None)
     return result._replace(severity="error", related=(*labels, *result.related))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bankcheck.lint import races
+from bankcheck.lint.meeting import Meetings
 from tests.lint.helpers import kernel, lint
 
 THREADS = 64
@@ -71,8 +71,8 @@ def test_many_accesses_of_one_kind_hide_no_race_and_are_not_compared_one_by_one(
     many: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared = []
-    meet = races._meet
-    monkeypatch.setattr(races, "_meet", lambda *of: compared.append(of) or meet(*of))
+    answer = Meetings.__call__
+    monkeypatch.setattr(Meetings, "__call__", lambda *of: compared.append(of) or answer(*of))
     later = "__syncthreads();\nfor (int i = 0; i < n; i++) {\no[t] = s[63 - t];\n__syncthreads();\ns[t] = i;\n}"
     lines = many.count("\n") + 4
     assert found(many + later) == {(lines + 4, lines + 2)}
