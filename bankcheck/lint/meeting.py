@@ -36,8 +36,8 @@ class Question(NamedTuple):
     loop: str = ""
     given: Mapping[str, int] | None = None
     """Values of the launch and of loop variables, where these were chosen already."""
-    fixed: Mapping[str, bool] = {}
-    """Loops that only one access is in, and a barrier as well: only the first iteration counts, or (True) the last."""
+    edges: frozenset[str] = frozenset()
+    """Loops that only one access is in, and a barrier as well: only the first or only the last iteration counts."""
     one_thread: bool = False
     """Whether a thread can also meet itself."""
 
@@ -56,15 +56,25 @@ class Meetings:
         self._block, self._number = block, number
         self._evaluate = Evaluator(block.all_lanes())
         self._known: dict[tuple[object, ...], _Bytes | None] = {}
+        self._alone: dict[int, bool] = {}
 
     def __call__(self, first: Site, second: Site, question: Question) -> Meeting | None:
         """Two threads that touch one byte, in two warps if there are such; None if there are none, for all we know."""
         conditions = _Conditions(first, second, question, self._number)
         if not conditions.known:
             return None
+        if not question.edges:
+            return self._answer(first, second, question, conditions)
+        ends = [self._answer(first, second, question, conditions, last=last) for last in (False, True)]
+        sure = all(ends) and len({tuple(end.values.items()) for end in ends if end}) == 1
+        return ends[0] if sure else None  # which of them is the first and which the last, the values do not tell
+
+    def _answer(
+        self, first: Site, second: Site, question: Question, conditions: _Conditions, *, last: bool = False
+    ) -> Meeting | None:  # fmt: skip
         near: Meeting | None = None
         for turn, apart in enumerate(question.apart, start=1 if question.loop else 0):
-            points = conditions.points(turn)
+            points = conditions.points(turn, last=last)
             for one, other in islice(points, MAX_TRIED if len(self._known) < MAX_ANSWERS else 1):
                 earlier = self._touched(first, conditions.of_lanes[0], one)
                 later = self._touched(second, conditions.of_lanes[1], other)
@@ -77,6 +87,15 @@ class Meetings:
                     if not in_one_warp(threads):
                         return Meeting(threads, told)
         return near
+
+    def alone(self, site: Site) -> bool:
+        """Whether no two threads have the same address, as in `s[t]`, so far as that is plain."""
+        number = self._number(site.offset)
+        if number not in self._alone:
+            values = {name: known.low for name, known in site.ranges.items()}
+            touched = self._touched(site._replace(guard=()), (), values)
+            self._alone[number] = touched is None or touched.apart
+        return self._alone[number]
 
     def _touched(self, site: Site, guard: tuple[Node, ...], values: Mapping[str, int]) -> _Bytes | None:
         """What the threads that take part touch, None if that is not known."""
@@ -171,9 +190,12 @@ class _Conditions:
         guards[:] = [tuple(term for term in guard if number(term) not in left_out) for guard in guards]
         return True
 
-    def points(self, turn: int) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
-        """Values for the two accesses, the second one so many iterations later, for which what lanes share holds."""
-        choices = [self._choices(name, turn) for name in self._names]
+    def points(self, turn: int, *, last: bool) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+        """Values for the two accesses, the second one so many iterations later, for which what lanes share holds.
+
+        `last`: which end of the values of loops counts of which only one does.
+        """
+        choices = [self._choices(name, turn, last) for name in self._names]
         for point in islice(product(*choices), MAX_POINTS):
             values = dict(zip(self._names, point, strict=True))
             both = tuple(self._placed(values, side, turn if side else 0) for side in (0, 1))
@@ -191,16 +213,15 @@ class _Conditions:
                     placed[name] = known.low
         return placed
 
-    def _choices(self, name: str, turn: int) -> Sequence[int]:
+    def _choices(self, name: str, turn: int, last: bool) -> Sequence[int]:
         given = self._question.given or {}
         if name in given:
             return [given[name]]
         known = [ranges[name] for ranges in self._ranges if name in ranges]
         if not known:
             return [*islice(choices_of(name, self._terms, ()), 2 * MAX_CHOICES), LARGE]
-        if name in self._question.fixed:
-            last = self._question.fixed[name]
-            return [known[0].high if last else known[0].low] if not last or known[0].count <= MAX_TRIPS else []
+        if name in self._question.edges:
+            return [known[0].high if last else known[0].low] if known[0].count <= MAX_TRIPS else []
         if name in self._first_only or self._question.given is not None:
             return [known[0].low]
         after = turn * known[0].modulus if name == self._question.loop else 0
@@ -242,6 +263,11 @@ class _Bytes:
         self.unit = gcd(width, *offsets.values())
         self._cells: dict[int, list[tuple[int, int]]] = {}
         self._owners: dict[int, dict[int, tuple[int, int]]] = {}
+
+    @property
+    def apart(self) -> bool:
+        """Whether each thread has an offset of its own."""
+        return len(set(self._offsets.values())) == len(self._offsets)
 
     def cells(self, unit: int) -> list[tuple[int, int]]:
         """(number of a run of `unit` bytes, thread that touches it) for all threads."""

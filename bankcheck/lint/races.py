@@ -24,8 +24,25 @@ from bankcheck.lint.verdict import Verdict
 
 MAX_PAIRS = 300
 """Pairs of kinds that are compared thread by thread in one kernel, and pairs of accesses that are reported."""
-_READS = ("load", "ldmatrix")
-_WRITES = ("store", "cp.async", "stmatrix")
+_ROLES = {
+    "load": "read", "ldmatrix": "read", "store": "write", "cp.async": "write", "stmatrix": "write",
+    "atomic": "update", "cas": "update",
+}  # fmt: skip
+_AGAINST = {"read": ("write", "update"), "write": ("read", "update"), "update": ("read", "write")}
+"""What an access may not meet without a barrier between; two updates may meet."""
+_SAYS = {
+    ("write", "read"): ("reads here what", "writes", "written here"),
+    ("update", "read"): ("reads here what", "updates", "updated here"),
+    ("read", "write"): ("overwrites here what", "reads", "read here"),
+    ("update", "write"): ("overwrites here what", "updates", "updated here"),
+    ("read", "update"): ("updates here what", "reads", "read here"),
+    ("write", "update"): ("updates here what", "writes", "written here"),
+}
+
+
+def _role(site: Site) -> str:
+    """What an access does to the array; empty if that is not known."""
+    return next((role for op, role in _ROLES.items() if site.op.startswith(op)), "")
 
 
 def check_missing_barriers(facts: Facts) -> Iterator[Finding]:
@@ -52,17 +69,17 @@ class _Race(NamedTuple):
 def _races(execution: Execution, meetings: Meetings, number: Numbering) -> Iterator[_Race]:
     """The races of a kernel, each pair of places once: for the threads that need the stronger barrier."""
     accesses = sorted(
-        (v for v in execution.verdicts if not v.reason and not v.site.maybe), key=lambda verdict: verdict.site.order
+        (v for v in execution.verdicts if _is_plain(v) and not v.site.maybe), key=lambda verdict: verdict.site.order
     )
     found: dict[tuple[Span, Span], _Race] = {}
-    pairs = chain(_pairs(execution, accesses, number), _pairs_around(execution, accesses, number))
+    pairs = chain(_pairs(execution, accesses, meetings, number), _pairs_around(execution, accesses, number))
     for pair in islice(pairs, MAX_PAIRS):
         one, other = pair.first.site, pair.second.site
-        given = values_that_miss(number, pair.missed, one, other) if pair.missed else None
+        edges = frozenset(() if pair.loop else _edges(execution, one, other))
+        given = values_that_miss(number, pair.missed, one, other, edges) if pair.missed else None
         if pair.missed and given is None:
             continue
-        fixed = {} if pair.loop else _fixed(execution, one, other)
-        meeting = meetings(one, other, Question(pair.apart, pair.loop, given, fixed))
+        meeting = meetings(one, other, Question(pair.apart, pair.loop, given, edges))
         if meeting is None:
             continue
         if given is not None:
@@ -74,15 +91,18 @@ def _races(execution: Execution, meetings: Meetings, number: Numbering) -> Itera
     return iter(found.values())
 
 
-def _fixed(execution: Execution, first: Site, second: Site) -> dict[str, bool]:
+def _is_plain(verdict: Verdict) -> bool:
+    """Whether the address may be known: what atomics cost is not always, but that is no matter here."""
+    return not verdict.reason or (_role(verdict.site) == "update" and not verdict.site.reason)
+
+
+def _edges(execution: Execution, first: Site, second: Site) -> Iterator[str]:
     """Loops that one of the accesses is in, with a barrier that keeps all but the last or the first iteration apart."""
-    fixed: dict[str, bool] = {}
     for wrap in execution.run.wraps:
-        if wrap.first <= first.order < wrap.last <= second.order and first.epoch > wrap.head:
-            fixed[wrap.symbol] = True
-        elif first.order < wrap.first <= second.order < wrap.last and second.epoch < wrap.tail:
-            fixed[wrap.symbol] = False
-    return fixed
+        behind = wrap.first <= first.order < wrap.last <= second.order and first.epoch > wrap.head
+        before = first.order < wrap.first <= second.order < wrap.last and second.epoch < wrap.tail
+        if behind or before:
+            yield wrap.symbol
 
 
 @dataclass(slots=True)
@@ -101,7 +121,7 @@ def _kinds(accesses: list[Verdict], number: Numbering) -> list[_Kind]:
     found: dict[object, _Kind] = {}
     for verdict in accesses:
         site = verdict.site
-        key = (site.buffer.declared, site.op.startswith(_WRITES), site.epoch, number(site.offset),
+        key = (site.buffer.declared, _role(site), site.epoch, number(site.offset),
                *map(number, site.guard), site.bytes_per_lane * site.pieces,
                *((name, id(known)) for name, known in site.ranges.items()))  # fmt: skip
         kind = found.setdefault(key, _Kind(site))
@@ -129,7 +149,7 @@ class _Pair(NamedTuple):
 
 
 class _Side:
-    """The accesses of an array that write, or those that read: kinds by the barriers met, and then by their offset."""
+    """The accesses of an array with one role: kinds by the barriers met, and then by their offset."""
 
     def __init__(self) -> None:
         self.epochs: list[int] = []
@@ -142,32 +162,41 @@ class _Side:
             self._kinds.append({})
         self._kinds[-1].setdefault(offset, []).append(kind)
 
-    def elsewhere(self, offset: int, first: int, last: int) -> Iterator[_Kind]:
-        """The kinds with another offset from one barrier to another."""
+    def between(self, first: int, last: int, but: int | None) -> Iterator[_Kind]:
+        """The kinds from one barrier to another, without those with a certain offset."""
         for position in range(bisect_left(self.epochs, first), bisect_right(self.epochs, last)):
             for other, kinds in self._kinds[position].items():
-                if other != offset:
+                if other != but:
                     yield from kinds
 
 
-def _pairs(execution: Execution, accesses: list[Verdict], number: Numbering) -> Iterator[_Pair]:
+def _pairs(execution: Execution, accesses: list[Verdict], meetings: Meetings, number: Numbering) -> Iterator[_Pair]:
     """A write and a read of one array, in either order, with no barrier between that is always met."""
     barriers, fences = execution.run.barriers, _Fences(execution.run.barriers, number)
-    kinds = [kind for kind in _kinds(accesses, number) if kind.site.op.startswith((*_READS, *_WRITES))]
-    sides: dict[tuple[Span, bool], _Side] = {}
+    kinds = [kind for kind in _kinds(accesses, number) if _role(kind.site)]
+    sides: dict[tuple[Span, str], _Side] = {}
     for kind in kinds:
-        side = sides.setdefault((kind.site.buffer.declared, kind.site.op.startswith(_WRITES)), _Side())
+        side = sides.setdefault((kind.site.buffer.declared, _role(kind.site)), _Side())
         side.add(kind, number(kind.site.offset))
     for first in kinds:
-        opposite = sides.get((first.site.buffer.declared, not first.site.op.startswith(_WRITES)))
-        if opposite is None:
-            continue
         end = fences.behind(first.site)
-        for second in opposite.elsewhere(number(first.site.offset), first.site.epoch, end):
-            if first.site.order < second.last:
-                between = barriers[first.site.epoch : second.site.epoch]
-                missed = tuple(barrier for barrier in between if barrier.whole_block)
-                yield _Pair(first, second, (_waiting(between),), "", missed)
+        offset = number(first.site.offset)
+        alone = meetings.alone(first.site)
+        for role in _AGAINST[_role(first.site)]:
+            against = sides.get((first.site.buffer.declared, role), _Side())
+            for second in against.between(first.site.epoch, end, offset if alone else None):
+                alike = offset == number(second.site.offset) and _all_have(first.site, second.site, number)
+                if first.site.order < second.last and not alike:
+                    between = barriers[first.site.epoch : second.site.epoch]
+                    missed = tuple(barrier for barrier in between if barrier.whole_block)
+                    yield _Pair(first, second, (_waiting(between),), "", missed)
+
+
+def _all_have(first: Site, second: Site, number: Numbering) -> bool:
+    """Whether all threads that make the second of two plain accesses of one place have made the first one too."""
+    given = {number(term) for term in second.guard}
+    plain = "update" not in (_role(first), _role(second))
+    return plain and _role(first) == "write" and all(number(term) in given for term in first.guard)
 
 
 class _Fences:
@@ -218,25 +247,19 @@ def _waiting(barriers: Iterable[Barrier]) -> int:
 
 
 def _opposed(first: Site, second: Site) -> bool:
-    """Whether one of two accesses writes and the other one reads."""
-    sides = (first, second), (second, first)
-    return any(one.op.startswith(_WRITES) and other.op.startswith(_READS) for one, other in sides)
+    """Whether two accesses may not meet without a barrier between."""
+    return _role(second) in _AGAINST.get(_role(first), ())
 
 
 def _race(facts: Facts, execution: Execution, race: _Race) -> Finding:
     earlier, later = race.meeting.threads
     barrier = "__syncwarp()" if in_one_warp(race.meeting.threads) else "__syncthreads()"
     there = facts.place(race.first.site.span)
-    if race.first.site.op.startswith(_WRITES):
-        before = f"{' in the iteration before' if race.loop else ''}"
-        message = f"thread {later} reads here what thread {earlier} writes in line {there.line}{before}"
-        label = Label(there, "written here")
-    else:
-        message = f"thread {later} overwrites here what thread {earlier} reads in line {there.line}"
-        message += " in the iteration before" if race.loop else ""
-        label = Label(there, "read here")
+    does, did, label = _SAYS[_role(race.first.site), _role(race.second.site)]
+    message = f"thread {later} {does} thread {earlier} {did} in line {there.line}"
+    message += " in an iteration before" if race.loop else ""
     message += f", with no {barrier} between"
-    labels = [label]
+    labels = [Label(there, label)]
     if race.meeting.values:
         message += f" where {', '.join(f'{name} = {value}' for name, value in race.meeting.values.items())}"
         labels += [Label(facts.place(missed.span), "not reached then") for missed in race.missed]

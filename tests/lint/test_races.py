@@ -26,10 +26,10 @@ def written(statements: list[Statement]) -> str:
     return "\n".join(forms[kind].format(offset) for kind, offset in statements)
 
 
-def meet(one: str, other: str, warp_apart: bool) -> bool:
-    """Whether two threads touch one element, through two offsets that are written differently."""
+def meet(one: str, other: str, first: str, warp_apart: bool) -> bool:
+    """Whether two threads touch one element; not if all threads have stored there what they load."""
     places = [[eval(offset, {}, {"t": t}) for t in range(THREADS)] for offset in (one, other)]
-    return one != other and any(
+    return (one != other or first == "load") and any(
         places[0][a] == places[1][b] and a != b and not (warp_apart and a // 32 == b // 32)
         for a in range(THREADS)
         for b in range(THREADS)
@@ -43,7 +43,7 @@ def expected(statements: list[Statement]) -> set[tuple[int, int]]:
             between = {kind for kind, _ in statements[i + 1 : j]}
             if second == "barrier":
                 break
-            if {first, second} == {"store", "load"} and meet(one, other, "warp" in between):
+            if {first, second} == {"store", "load"} and meet(one, other, first, "warp" in between):
                 pairs.add((i + 4, j + 4))
     return pairs
 
@@ -81,3 +81,65 @@ def test_many_accesses_of_one_kind_hide_no_race_and_are_not_compared_one_by_one(
 
 def test_all_places_of_a_kind_are_told() -> None:
     assert found("s[t] = 1;\ns[t] = 2;\no[0] = s[63 - t];\no[1] = s[63 - t];") == {(4, 6), (4, 7), (5, 6), (5, 7)}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if (t == 0) s[0] = 0;\natomicAdd(&s[0], 1);", {(4, 5)}),
+        ("s[0] = 0;\natomicAdd(&s[0], 1);", {(4, 5)}),
+        ("atomicAdd(&s[0], 1);\no[t] = s[0];", {(4, 5)}),
+        ("atomicAdd(&s[t], 1);\no[t] = s[63 - t];", {(4, 5)}),
+        ("o[t] = s[t];\natomicMax(&s[t ^ 1], 1);", {(4, 5)}),
+        ("atomicCAS(&s[0], 0, 1);\nif (t == 5) s[0] = 2;", {(4, 5)}),
+        ("if (t == 0) s[0] = 0;\n__syncthreads();\natomicAdd(&s[0], 1);\n__syncthreads();\no[t] = s[0];", set()),
+        ("atomicAdd(&s[0], 1);\natomicAdd(&s[t / 2], 1);", set()),
+        ("atomicAdd(&s[t], 1);\no[t] = s[t];", set()),
+        ("if (t == 0) s[0] = 0;\nif (t == 0) atomicAdd(&s[0], 1);", set()),
+        ("if (t == 0) s[0] = 1;\no[t] = s[0];", {(4, 5)}),
+        ("if (t == 0) s[0] = 1;\nif (t == 0) o[t] = s[0];", set()),
+        ("s[0] = n;\nif (t < 8) o[t] = s[0];", set()),
+        ("if (t % 32 == 0) s[t / 32] = 1;\no[t] = s[t / 32];", {(4, 5)}),
+        ("if (t == 0) s[0] = 0;\natomicAdd(&s[(int)g[t]], 1);", set()),
+    ],
+)
+def test_atomics_and_addresses_of_several_threads(body: str, expected: set[tuple[int, int]]) -> None:
+    assert found(body.replace("float", "int")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("s[t] = 1;\no[t] = s[63 - t];", "reads here what thread 63 writes"),
+        ("o[t] = s[63 - t];\ns[t] = 1;", "overwrites here what thread 63 reads"),
+        ("atomicAdd(&s[t], 1);\no[t] = s[63 - t];", "reads here what thread 63 updates"),
+        ("s[t] = 1;\natomicAdd(&s[63 - t], 1);", "updates here what thread 63 writes"),
+    ],
+)
+def test_what_happens_is_told(text: str, says: str) -> None:
+    (finding,) = [f for f in lint(kernel(START + "\n" + text, str(THREADS))).findings if f.code == "BC402"]
+    assert f"{says} in line 4, with no __syncthreads() between" in finding.message
+
+
+LOOP = "for (int i = 0; i < {}; i++) {{\n{}\n}}"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (LOOP.format("n", "if (i + 1 < n) s[(i + 1) % 2 * 64 + t] = 1;\n__syncthreads();\n"
+                          "o[t] = s[i % 2 * 64 + 63 - t];"), {(7, 5)}),
+        (LOOP.format("4", "if (i > 0) s[t ^ 31] = 1;\no[t] = s[t];\n__syncthreads();"), {(5, 6)}),
+        (LOOP.format("4", "s[t] = 1;\n__syncthreads();\nif (i % 2) o[t] = s[63 - t];"), {(7, 5)}),
+        (LOOP.format("64", "o[t] += s[t ^ i];") + "s[t] = 1;", {(5, 6)}),
+        (LOOP.format("2", "__syncthreads();\ns[i ? t : 63 - t] = 1;") + "\no[t] = s[t];", set()),
+        (LOOP.format("2", "__syncthreads();\ns[i ? 63 - t : t] = 1;") + "\no[t] = s[63 - t];", set()),
+        ("o[t] = s[t];\n" + LOOP.format("2", "s[i ? 63 - t : t] = 1;\n__syncthreads();"), set()),
+        ("if (t < n) s[t] = 1;\no[t] = s[63 - t];", {(4, 5)}),
+        ("if (n == 1) s[t] = 1;\nif (n == 2) o[t] = s[63 - t];", set()),
+        ("if (n > 1) s[t] = 1;\nif (n < 9) o[t] = s[63 - t];", {(4, 5)}),
+        ("if (g[0] > 1) s[t] = 1;\no[t] = s[63 - t];", set()),
+    ],
+)  # fmt: skip
+def test_iterations_and_values_for_which_it_happens(body: str, expected: set[tuple[int, int]]) -> None:
+    assert found(body) == expected
