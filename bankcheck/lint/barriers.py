@@ -11,6 +11,7 @@ from bankcheck.expr import Evaluator, Node, post_order
 from bankcheck.launch import Block
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
+from bankcheck.lint.meeting import holds, is_reached
 from bankcheck.lint.memory import CARRIED, LANES, PER_LANE, UNIFORM, Barrier, Doubt, Loaded, conjunction
 from bankcheck.lint.skipped_barriers import choices_of
 
@@ -109,17 +110,23 @@ def _part(barrier: Barrier, block: Block) -> _Part | None:
     terms = tuple(term for term in barrier.guard if not LANES.isdisjoint(expr.symbols_of(term)))
     if not terms or barrier.maybe:
         return None
-    names = sorted(expr.symbols_of(*terms).keys() - LANES - {"warp"}, key=lambda name: name not in barrier.ranges)
+    names = [name for name in expr.symbols_of(*terms) if name not in LANES and name != "warp"]
     free = tuple(name for name in names if name not in barrier.ranges)
     if any(name.startswith((UNIFORM, CARRIED)) for name in free):
         return None
     shared = [term for term in barrier.guard if term not in terms and expr.symbols_of(term).keys() <= set(names)]
     first = {name: barrier.ranges[name].low for name in names if name in barrier.ranges}
     evaluate = Evaluator(block.all_lanes())
-    choices = [islice(choices_of(name, barrier.guard, (barrier,)), MAX_VALUES) for name in names]
-    for point in islice(product(*choices), MAX_POINTS):
+    most = min(MAX_VALUES, int(MAX_POINTS ** (1 / max(1, len(names)))))
+    choices = [
+        islice(
+            (v for v in choices_of(name, barrier.guard, (barrier,)) if is_reached(v, barrier.ranges.get(name))), most
+        )
+        for name in names
+    ]
+    for point in product(*choices):
         values = dict(zip(names, point, strict=True))
-        if not all(Evaluator(values)(term) for term in shared):
+        if not holds(shared, values):
             continue
         found = evaluate.extended(values)(conjunction(terms))
         lanes = found[: block.threads] if isinstance(found, list) else [found]

@@ -195,11 +195,12 @@ class _Conditions:
 
         `last`: which end of the values of loops counts of which only one does.
         """
-        choices = [self._choices(name, turn, last) for name in self._names]
+        most = max(2, int(MAX_POINTS ** (1 / max(1, len(self._names)))))
+        choices = [self._choices(name, turn, last, most) for name in self._names]
         for point in islice(product(*choices), MAX_POINTS):
             values = dict(zip(self._names, point, strict=True))
             both = tuple(self._placed(values, side, turn if side else 0) for side in (0, 1))
-            if all(_holds(terms, at) for terms, at in zip(self._uniform, both, strict=True)):
+            if all(holds(terms, at) for terms, at in zip(self._uniform, both, strict=True)):
                 yield both[0], both[1]
 
     def _placed(self, values: Mapping[str, int], side: int, turn: int) -> dict[str, int]:
@@ -213,29 +214,33 @@ class _Conditions:
                     placed[name] = known.low
         return placed
 
-    def _choices(self, name: str, turn: int, last: bool) -> Sequence[int]:
+    def _choices(self, name: str, turn: int, last: bool, most: int) -> Sequence[int]:
         given = self._question.given or {}
         if name in given:
             return [given[name]]
         known = [ranges[name] for ranges in self._ranges if name in ranges]
         if not known:
-            return [*islice(choices_of(name, self._terms, ()), 2 * MAX_CHOICES), LARGE]
+            return [*islice(choices_of(name, self._terms, ()), min(most, 2 * MAX_CHOICES) - 1), LARGE]
         if name in self._question.edges:
             return [known[0].high if last else known[0].low] if known[0].count <= MAX_TRIPS else []
         if name in self._first_only or self._question.given is not None:
             return [known[0].low]
         after = turn * known[0].modulus if name == self._question.loop else 0
-        values = (v for v in choices_of(name, self._terms, self._sites) if _is_reached(v + after, known[0]))
-        return list(islice(values, MAX_CHOICES)) or (
-            [known[0].low] if _is_reached(known[0].low + after, known[0]) else []
+        values = (v for v in choices_of(name, self._terms, self._sites) if is_reached(v + after, known[0]))
+        return list(islice(values, min(most, MAX_CHOICES))) or (
+            [known[0].low] if is_reached(known[0].low + after, known[0]) else []
         )
 
 
-def _is_reached(value: int, known: Range) -> bool:
+def is_reached(value: int, known: Range | None) -> bool:
+    """Whether a loop variable has a value for certain, or as soon as the launch wants so; None: it chooses it."""
+    if known is None:
+        return True
     return value in known and (known.count <= MAX_TRIPS or value <= known.low + 4 * known.modulus)
 
 
-def _holds(terms: Sequence[Node], values: Mapping[str, int]) -> bool:
+def holds(terms: Sequence[Node], values: Mapping[str, int]) -> bool:
+    """Whether all conditions hold for some values."""
     if not terms:
         return True
     holds = Evaluator(values)(conjunction(tuple(terms)))
