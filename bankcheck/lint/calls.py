@@ -8,7 +8,7 @@ from bankcheck import expr
 from bankcheck.ctype import FLOAT, Record
 from bankcheck.expr import CInt, Const, Span, Symbol, Unknown
 from bankcheck.lint.aggregation import aggregation
-from bankcheck.lint.groups import MAKERS, WARP, WHOLE_BLOCK, Group
+from bankcheck.lint.groups import ITSELF, MAKERS, WARP, WHOLE_BLOCK, Group
 from bankcheck.lint.inline import takes
 from bankcheck.lint.objects import Objects
 from bankcheck.lint.program import template_call
@@ -18,7 +18,7 @@ from bankcheck.syntax import Tree
 
 BARRIERS = {
     "__syncthreads": WHOLE_BLOCK, "__syncthreads_and": WHOLE_BLOCK, "__syncthreads_or": WHOLE_BLOCK,
-    "__syncthreads_count": WHOLE_BLOCK, "__syncwarp": WARP,
+    "__syncthreads_count": WHOLE_BLOCK, "__syncwarp": WARP, "__pipeline_wait_prior": ITSELF,
 }  # fmt: skip
 """How many consecutive threads wait for each other."""
 _ATOMIC = re.compile(r"atomic(Add|Sub|Min|Max|And|Or|Xor|Exch|Inc|Dec|CAS)(_block|_system)?$")

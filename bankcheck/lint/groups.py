@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 WHOLE_BLOCK = 0
 """Stands for the size of a group that is the whole block, or contains it."""
+ITSELF = 1
+"""A thread that waits for nobody else, but for its own asynchronous copies."""
 WARP = 32
 MAX_WRITTEN = 200
 """Characters of an expression that is read as a group."""

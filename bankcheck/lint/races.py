@@ -7,7 +7,7 @@ are of one kind, and kinds are compared, not accesses.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from bankcheck.expr import Span
 from bankcheck.lint.conflicts import finding
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
+from bankcheck.lint.groups import ITSELF
 from bankcheck.lint.lanes import Numbering
 from bankcheck.lint.meeting import Meeting, Meetings, Question, in_one_warp
 from bankcheck.lint.memory import Barrier, Site
@@ -28,6 +29,7 @@ _ROLES = {
     "load": "read", "ldmatrix": "read", "store": "write", "cp.async": "write", "stmatrix": "write",
     "atomic": "update", "cas": "update",
 }  # fmt: skip
+_COPY = "cp.async"
 _AGAINST = {"read": ("write", "update"), "write": ("read", "update"), "update": ("read", "write")}
 """What an access may not meet without a barrier between; two updates may meet."""
 _SAYS = {
@@ -64,6 +66,10 @@ class _Race(NamedTuple):
     """What counts the loop, if the second access is in the next iteration."""
     missed: tuple[Barrier, ...]
     """Barriers between them that no thread comes to, for the values of the meeting."""
+    barrier: bool = True
+    """Whether a barrier is missing."""
+    wait: bool = False
+    """Whether the first one is an asynchronous copy that nothing waits for."""
 
 
 def _races(execution: Execution, meetings: Meetings, number: Numbering) -> Iterator[_Race]:
@@ -75,7 +81,7 @@ def _races(execution: Execution, meetings: Meetings, number: Numbering) -> Itera
     pairs = chain(_pairs(execution, accesses, meetings, number), _pairs_around(execution, accesses, number))
     for pair in islice(pairs, MAX_PAIRS):
         one, other = pair.first.site, pair.second.site
-        edges = frozenset(() if pair.loop else _edges(execution, one, other))
+        edges = frozenset[str]() if pair.loop else _edges(execution, one, other, range(len(execution.run.barriers)))
         given = values_that_miss(number, pair.missed, one, other, edges) if pair.missed else None
         if pair.missed and given is None:
             continue
@@ -88,7 +94,35 @@ def _races(execution: Execution, meetings: Meetings, number: Numbering) -> Itera
             places = first.site.span, second.site.span
             if places not in found or (in_one_warp(found[places].meeting.threads) and not in_one_warp(meeting.threads)):
                 found[places] = _Race(first, second, meeting, pair.loop, pair.missed)
+    waits = [n for n, b in enumerate(execution.run.barriers) if b.threads == ITSELF or (b.whole_block and b.maybe)]
+    for pair in islice(_copies(accesses, waits, number), MAX_PAIRS):
+        edges = _edges(execution, pair.first.site, pair.second.site, waits)
+        question = Question(edges=edges, one_thread=True)
+        meeting = meetings(pair.first.site, pair.second.site, question)
+        for first, second in pair.accesses() if meeting is not None else ():
+            assert meeting is not None
+            places = first.site.span, second.site.span
+            known = found.get(places, _Race(first, second, meeting, "", (), barrier=False))
+            found[places] = known._replace(wait=True)
     return iter(found.values())
+
+
+def _copies(accesses: list[Verdict], waits: Sequence[int], number: Numbering) -> Iterator[_Pair]:
+    """An asynchronous copy and a read of the array further down, with nothing between that waits for copies."""
+    if not any(verdict.site.op.startswith(_COPY) for verdict in accesses):
+        return
+    kinds = _kinds(accesses, number)
+    for first in kinds:
+        end = next((n for n in waits if n >= first.site.epoch), None)
+        for second in kinds if first.site.op.startswith(_COPY) else ():
+            same = second.site.buffer.declared == first.site.buffer.declared and _role(second.site) == "read"
+            if (
+                same
+                and first.site.order < second.last
+                and first.site.epoch <= second.site.epoch
+                and (end is None or second.site.epoch <= end)
+            ):
+                yield _Pair(first, second, (1,))
 
 
 def _is_plain(verdict: Verdict) -> bool:
@@ -96,13 +130,18 @@ def _is_plain(verdict: Verdict) -> bool:
     return not verdict.reason or (_role(verdict.site) == "update" and not verdict.site.reason)
 
 
-def _edges(execution: Execution, first: Site, second: Site) -> Iterator[str]:
-    """Loops that one of the accesses is in, with a barrier that keeps all but the last or the first iteration apart."""
+def _edges(execution: Execution, first: Site, second: Site, waits: Sequence[int]) -> frozenset[str]:
+    """Loops that one of the accesses is in, with a wait that keeps all but the last or the first iteration apart."""
+    found = set()
     for wrap in execution.run.wraps:
-        behind = wrap.first <= first.order < wrap.last <= second.order and first.epoch > wrap.head
-        before = first.order < wrap.first <= second.order < wrap.last and second.epoch < wrap.tail
-        if behind or before:
-            yield wrap.symbol
+        start, end = wrap.head, wrap.head
+        if wrap.first <= first.order < wrap.last <= second.order:
+            end = first.epoch
+        elif first.order < wrap.first <= second.order < wrap.last:
+            start, end = second.epoch, wrap.tail
+        if bisect_left(waits, start) < bisect_left(waits, end):
+            found.add(wrap.symbol)
+    return frozenset(found)
 
 
 @dataclass(slots=True)
@@ -121,7 +160,7 @@ def _kinds(accesses: list[Verdict], number: Numbering) -> list[_Kind]:
     found: dict[object, _Kind] = {}
     for verdict in accesses:
         site = verdict.site
-        key = (site.buffer.declared, _role(site), site.epoch, number(site.offset),
+        key = (site.buffer.declared, _role(site), site.op.startswith(_COPY), site.epoch, number(site.offset),
                *map(number, site.guard), site.bytes_per_lane * site.pieces,
                *((name, id(known)) for name, known in site.ranges.items()))  # fmt: skip
         kind = found.setdefault(key, _Kind(site))
@@ -256,9 +295,11 @@ def _race(facts: Facts, execution: Execution, race: _Race) -> Finding:
     barrier = "__syncwarp()" if in_one_warp(race.meeting.threads) else "__syncthreads()"
     there = facts.place(race.first.site.span)
     does, did, label = _SAYS[_role(race.first.site), _role(race.second.site)]
+    did = "copies" if race.wait else did
     message = f"thread {later} {does} thread {earlier} {did} in line {there.line}"
     message += " in an iteration before" if race.loop else ""
-    message += f", with no {barrier} between"
+    missing = ["wait for the copy (cp.async.wait_all or the like)"] * race.wait + [barrier] * race.barrier
+    message += f", with no {' and no '.join(missing)} between"
     labels = [Label(there, label)]
     if race.meeting.values:
         message += f" where {', '.join(f'{name} = {value}' for name, value in race.meeting.values.items())}"

@@ -90,7 +90,8 @@ RULES: tuple[Rule, ...] = (
     Rule("BC402", "missing-barrier", "error",
          "One thread writes a shared element and another reads it, with no barrier between.",
          "Threads run in no particular order: without a barrier the reader may come first. Threads of one warp need "
-         "__syncwarp(), others __syncthreads()."),
+         "__syncwarp(), others __syncthreads(). Atomic updates need the same against plain reads and writes, and what "
+         "cp.async copies is there only behind a wait (cp.async.wait_all, __pipeline_wait_prior)."),
     Rule("BC501", "uncoalesced-global", "warning",
          "A global access touches at least twice the 32-byte sectors that its bytes need (off by default).",
          "Global memory moves in sectors of 32 bytes. Lanes that step over memory in strides fetch a sector each and "

@@ -143,3 +143,47 @@ LOOP = "for (int i = 0; i < {}; i++) {{\n{}\n}}"
 )  # fmt: skip
 def test_iterations_and_values_for_which_it_happens(body: str, expected: set[tuple[int, int]]) -> None:
     assert found(body) == expected
+
+
+COPY = "__pipeline_memcpy_async(&s[t], &g[t], 4); __pipeline_commit();\n"
+ASM = """unsigned at = __cvta_generic_to_shared(&s[t]);
+asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(at), "l"(g + t)); asm volatile("cp.async.commit_group;");
+"""
+NO_WAIT, NO_BARRIER = "no wait for the copy (cp.async.wait_all or the like)", "no __syncthreads()"
+
+
+@pytest.mark.parametrize("copy", [COPY, ASM], ids=["pipeline", "assembly"])
+@pytest.mark.parametrize(
+    ("between", "read", "missing"),
+    [
+        ("", "s[t]", [NO_WAIT]),
+        ("", "s[63 - t]", [f"{NO_WAIT} and {NO_BARRIER}"]),
+        ("__syncthreads();", "s[63 - t]", [NO_WAIT]),
+        ("__pipeline_wait_prior(0);", "s[t]", []),
+        ("__pipeline_wait_prior(0);", "s[63 - t]", [NO_BARRIER]),
+        ('asm volatile("cp.async.wait_all;"); __syncthreads();', "s[63 - t]", []),
+        ('asm volatile("cp.async.wait_group 0;"); __syncthreads();', "s[63 - t]", []),
+        ("if (n) __pipeline_wait_prior(0);", "s[t]", []),
+        ("wait_for_copies();", "s[t]", []),
+        ("", "s[t + 64]", []),
+    ],
+)
+def test_copies_are_waited_for(copy: str, between: str, read: str, missing: list[str]) -> None:
+    findings = lint(kernel(f"{START}\n{copy}{between}\no[t] = {read};", str(THREADS))).findings
+    told = [f.message.partition(", with ")[2].removesuffix(" between") for f in findings if f.code == "BC402"]
+    assert told == missing
+
+
+def test_two_stages_that_are_copied_in_turn() -> None:
+    stages = """
+        __pipeline_memcpy_async(&s[t], &g[t], 4); __pipeline_commit();
+        for (int k = 0; k < n; k++) {
+          if (k + 1 < n) { __pipeline_memcpy_async(&s[(k + 1) % 2 * 64 + t], &g[t], 4); __pipeline_commit(); }
+          __pipeline_wait_prior(1);
+          __syncthreads();
+          o[t] += s[k % 2 * 64 + 63 - t];
+          __syncthreads();
+        }
+    """
+    assert found(stages) == set()
+    assert found(stages.replace("__pipeline_wait_prior(1);", "")) != set()
