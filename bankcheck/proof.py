@@ -99,7 +99,8 @@ def prove(request: Request, box: Box, effort: Effort | None = None) -> Proof:
     pending = [box]
     while pending:
         if effort.left < 0:
-            proof.failure = f"too many cases would have to be told apart ({len(proof.outcomes)} so far)"
+            so_far = f" ({len(proof.outcomes)} so far)" if proof.outcomes else ""
+            proof.failure = f"too many cases would have to be told apart{so_far}"
             return proof
         current = pending.pop()
         try:

@@ -228,7 +228,8 @@ class Interpreter(Declarations, Switches):
                 if other is not None:
                     self.dead.append((other.start_byte, other.end_byte))
                 return self.inner(taken) if taken is not None else Flow.ON
-            return self.branch(condition, self.reader.file.source(condition_node).strip("()"), yes, no)
+            why = self.reader.file.source(condition_node)
+            return self.branch(condition, why[1:-1] if condition_node.type == "condition_clause" else why, yes, no)
 
     def branch(self, condition: Node, why: str, yes: Tree | None, no: Tree | None) -> Flow:
         """Both sides of a condition that lanes may decide differently, and what they leave behind."""

@@ -74,10 +74,10 @@ def _compared(facts: Facts, execution: Execution, buffer: Buffer, padding: int) 
             text += "conflict stays"
             yield finding(facts, "BC204", text, execution, verdict, case)
         elif without < with_it:
-            text = f"{name} harms this access: {with_it} excess wavefronts with it, {without} without"
+            text = f"{name} harms this access: {_excess_in_words(with_it)} with it, {without} without"
             yield finding(facts, "BC203", text, execution, verdict, case)
         elif without == with_it:
-            text = f"{name} does not help this access: {with_it} excess wavefronts with it and without"
+            text = f"{name} does not help this access: {_excess_in_words(with_it)} with it and without"
             yield finding(facts, "BC202", text, execution, verdict, case)
 
 
@@ -90,6 +90,10 @@ def _excess(verdict: Verdict | None) -> int | None:
     if verdict is None or not verdict.cases or any(case.fault for case in verdict.cases):
         return None
     return verdict.cases[0].excess
+
+
+def _excess_in_words(count: int) -> str:
+    return f"{count} excess wavefront{'s' * (count != 1)}"
 
 
 def _conflicts(verdict: Verdict) -> bool:

@@ -104,7 +104,9 @@ class Reader(PlaceReader):
             if getattr(self, f"_{node.type}", None) is None and node.type not in _OPAQUE:
                 for child in node.named_children:
                     if child.type not in _OPAQUE:
-                        self.escapes(self.value(child), child, f"it is used in a {node.type.replace('_', ' ')}")
+                        kind = node.type.replace("_", " ")
+                        article = "an" if kind[0] in "aeiou" else "a"
+                        self.escapes(self.value(child), child, f"it is used in {article} {kind}")
             why = problem.message if isinstance(problem, BankcheckError) else "this is not an expression"
             return Unknown(why, self.snippet.span(node))
 

@@ -56,6 +56,8 @@ class Verdict(NamedTuple):
     """Whether the cases are all outside the array (or there are none)."""
     merging: str = ""
     """What a conflict takes for granted if the compiler may merge the access with its neighbours."""
+    merged_bytes: int = 0
+    """The width of the access that it would be merged into, if that one costs no more than it needs."""
 
     def assumed_for(self, case: Case | None) -> tuple[str, ...]:
         """What is taken for granted about one case."""

@@ -28,6 +28,7 @@ def _finding(finding: Finding, frames: bool) -> list[str]:
     place = finding.place
     code = {"error": bad, "warning": bad, "note": faint}[finding.severity](finding.code)
     where = f"{_clean(place.path)}:{place.line}:{place.column}"
+    code += " note:" * (finding.severity == "note")
     lines = [f"{strong(where)} {code} {_clean(finding.message)}{f' [{finding.basis}]' if finding.basis else ''}"]
     if frames:
         lines += _frame(finding)

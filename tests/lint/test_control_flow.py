@@ -127,3 +127,8 @@ def test_what_follows_a_loop_over_a_range_is_not_lost(body: str) -> None:
         f"__shared__ float s[4096]; int t = threadIdx.x; for (int k : {{32, 16, 8}}) {{ {body} }} s[t * 4] = 1;"
     )
     assert [row.wavefronts for row in found] == [4]
+
+
+def test_a_condition_is_told_as_it_is_written() -> None:
+    body = "__shared__ float s[64]; if ((g[threadIdx.x] > 0) == (n > 1)) s[threadIdx.x] = 1;"
+    assert rows(body)[0].assumptions == ("all lanes take part where '(g[threadIdx.x] > 0) == (n > 1)' decides",)
