@@ -188,7 +188,10 @@ def _message(group: Group, verdict: Verdict, case: Case, some: bool) -> str:
         start = f"{traffic.ways} rows of one matrix share a bank"
     else:
         start = f"{traffic.ways}-way bank conflict"
-    array = "" if re.search(rf"\b{re.escape(site.buffer.name)}\b", site.text) else f" in '{site.buffer.name}'"
+    name = site.buffer.name
+    array = (
+        "" if re.search(rf"\b{re.escape(name)}\b", site.text) else f" in '{name}'" if " " not in name else f" in {name}"
+    )
     text = f"{start}: the {site.bytes_per_lane}-byte {_operation(site)} '{_text(site)}'{array} takes {count}{pieces}"
     if not case.exact:
         text += " at most"

@@ -57,7 +57,8 @@ class Verdict(NamedTuple):
     merging: str = ""
     """What a conflict takes for granted if the compiler may merge the access with its neighbours."""
     merged_bytes: int = 0
-    """The width of the access that it would be merged into, if that one costs no more than it needs."""
+    """The width of the access that it would be merged into, if that one costs no more than it needs. 0 if that may
+    be so for some values of `binds` only: the compiler does not know them."""
 
     def assumed_for(self, case: Case | None) -> tuple[str, ...]:
         """What is taken for granted about one case."""

@@ -189,7 +189,9 @@ def test_a_link_that_leads_nowhere_is_told_and_stops_nothing(target: str) -> Non
     done = lint(".")
     assert (done.code, done.err) == (0, "")
     line = next(line for line in done.out.splitlines() if line.startswith("here.cu"))
-    assert line.startswith(f"here.cu:1:1 BC902 note: this is a link to '{target}': ") and line.endswith(": not analysed")
+    assert line.startswith(f"here.cu:1:1 BC902 note: this is a link to '{target}': ") and line.endswith(
+        ": not analysed"
+    )
     Path("bad.cu").write_text(BAD)
     assert lint(".").code == 1 and "bad.cu:6" in lint(".", "--jobs", "2").out
     assert "here.cu" not in lint(".", "--ignore", "BC902").out
