@@ -58,6 +58,8 @@ class Calls(Objects):
         if base == "sync" and len(arguments) == 1:
             return self._wait(reader, arguments[0], span)
         if base in MAKERS:
+            for argument in arguments:
+                reader.value(argument)
             return Unknown("a group of threads", span)
         if _ATOMIC.match(base) and arguments:
             return self._atomic(reader, base, arguments, node)

@@ -29,7 +29,7 @@ _IN_WARPS = ("coalesced_group", "coalesced_threads")
 _TILES = ("thread_block_tile", "tiled_partition")
 MAKERS = frozenset((*_WHOLE, *_IN_WARPS, *_TILES))
 """Functions that only say which threads are a group (and types, which are called so as well): nobody waits in them."""
-_KIND = r"\b([A-Za-z_]\w*)\s*(?:<\s*(\w+)[^;{}()]*?>)?"
+_KIND = r"\b([A-Za-z_]\w*)\s*(?:<\s*(\w+)(?:[^;{}()<>]|<[^;{}()<>]*>)*>)?"
 
 
 class Group(NamedTuple):

@@ -101,3 +101,21 @@ def test_a_barrier_of_the_grid_must_be_met_by_all_threads() -> None:
 )
 def test_the_barrier_that_is_asked_for_is_enough_for_all_threads(reads: str, missing: list[str]) -> None:
     assert races(WRITE + reads) == missing
+
+
+def test_a_group_that_is_a_parameter_beside_other_templates() -> None:
+    text = """
+        __device__ void f(cuda::barrier<cuda::thread_scope_block> &barrier, const float* g, float* o,
+                          cg::thread_block_tile<16, cg::thread_block> &tile) {
+          __shared__ float s[64];
+          s[tile.thread_rank()] = g[0];
+        }
+        // bankcheck: block=64
+        __global__ void k(const float* g, float* o) {
+          __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
+          auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+          f(barrier, g, o, tile);
+        }
+    """
+    (row,) = [row for row in lint(text).rows if row.array == "s"]
+    assert (row.wavefronts, row.ways) == (1, 1)
