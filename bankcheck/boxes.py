@@ -32,6 +32,9 @@ class Unknown:
         """How many values are left."""
         return max(0, (self.high - self.low) // self.modulus + 1)
 
+    def __contains__(self, value: int) -> bool:
+        return self.low <= value <= self.high and (value - self.residue) % self.modulus == 0
+
     @property
     def quotients(self) -> tuple[int, int]:
         """The range of q in u = modulus*q + residue."""

@@ -7,6 +7,7 @@ import re
 from bankcheck import expr
 from bankcheck.ctype import Record
 from bankcheck.expr import Const, Unknown
+from bankcheck.lint.groups import ITSELF
 from bankcheck.lint.place_reader import BYTE
 from bankcheck.lint.reader import Reader
 from bankcheck.places import Address, Entity
@@ -47,6 +48,8 @@ def run_assembly(reader: Reader, node: Tree) -> Entity:
                 produced = reader.retyped(pointer, expr.ULONG)
         reader.store(target, produced)
     reader.state.straight += 1
+    if "cp.async.wait_" in text:
+        reader.state.barrier(span, ITSELF)
     if re.search(r"\b(mbarrier|barrier|bar)\.", text):
         reader.state.maybe_barrier()
     return Unknown("a result of inline assembly", span)

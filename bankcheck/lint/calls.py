@@ -6,8 +6,9 @@ import re
 
 from bankcheck import expr
 from bankcheck.ctype import FLOAT, Record
-from bankcheck.expr import CInt, Const, Symbol, Unknown
+from bankcheck.expr import CInt, Const, Span, Symbol, Unknown
 from bankcheck.lint.aggregation import aggregation
+from bankcheck.lint.groups import ITSELF, MAKERS, WARP, WHOLE_BLOCK, Group
 from bankcheck.lint.inline import takes
 from bankcheck.lint.objects import Objects
 from bankcheck.lint.program import template_call
@@ -15,8 +16,11 @@ from bankcheck.lint.reader import Reader
 from bankcheck.places import Address, Entity
 from bankcheck.syntax import Tree
 
-BLOCK_BARRIERS = frozenset(("__syncthreads", "__syncthreads_and", "__syncthreads_or", "__syncthreads_count"))
-WARP_BARRIERS = frozenset(("__syncwarp",))
+BARRIERS = {
+    "__syncthreads": WHOLE_BLOCK, "__syncthreads_and": WHOLE_BLOCK, "__syncthreads_or": WHOLE_BLOCK,
+    "__syncthreads_count": WHOLE_BLOCK, "__syncwarp": WARP, "__pipeline_wait_prior": ITSELF,
+}  # fmt: skip
+"""How many consecutive threads wait for each other."""
 _ATOMIC = re.compile(r"atomic(Add|Sub|Min|Max|And|Or|Xor|Exch|Inc|Dec|CAS)(_block|_system)?$")
 _COPIES = frozenset(("__pipeline_memcpy_async",))
 _TO_SHARED = frozenset(("__cvta_generic_to_shared", "__nvvm_get_smem_pointer", "cast_smem_ptr_to_uint",
@@ -46,12 +50,17 @@ class Calls(Objects):
         found = self.of_object(reader, node, function, base, template, arguments)
         if found is not None:
             return found
-        if base in BLOCK_BARRIERS or base in WARP_BARRIERS or (base == "sync" and len(arguments) == 1):
+        if base in BARRIERS:
             for argument in arguments:
                 reader.value(argument)
-            whole = base in BLOCK_BARRIERS or (base == "sync" and self._is_block(reader, arguments[0]))
-            reader.state.barrier(span, whole)
+            reader.state.barrier(span, BARRIERS[base])
             return Unknown("the result of a barrier", span)
+        if base == "sync" and len(arguments) == 1:
+            return self._wait(reader, arguments[0], span)
+        if base in MAKERS:
+            for argument in arguments:
+                reader.value(argument)
+            return Unknown("a group of threads", span)
         if _ATOMIC.match(base) and arguments:
             return self._atomic(reader, base, arguments, node)
         if base in _COPIES and len(arguments) >= 3:
@@ -108,46 +117,37 @@ class Calls(Objects):
         if found is not None:
             return found
         if target is not None and name == "sync":
-            reader.state.barrier(span, self._is_block(reader, target))
-            return Unknown("the result of a barrier", span)
+            return self._wait(reader, target, span)
         if target is not None and name == "thread_rank":
             return self._rank(reader, target, span)
         if name in _STRUCT_METHODS:
             return None
         return self.unknown(reader, reader.file.source(function), arguments, node, target)
 
-    def _rank(self, reader: Reader, group: Tree, span: tuple[int, int]) -> Entity:
+    def _wait(self, reader: Reader, group: Tree, span: Span) -> Entity:
+        """`group.sync()`: who waits for whom may not be known."""
+        found = self._group(reader, group)
+        if found is None:
+            reader.state.maybe_barrier()
+        else:
+            reader.state.barrier(span, found.threads)
+        return Unknown("the result of a barrier", span)
+
+    def _rank(self, reader: Reader, group: Tree, span: Span) -> Entity:
         """`thread_rank()`: of the block, or of a tile of it."""
-        tid = expr.cast(Symbol("tid"), expr.UINT)
-        if self._is_block(reader, group):
-            return tid
-        name = re.escape(reader.file.source(group))
-        tile = re.search(rf"thread_block_tile<\s*(\d+)[^;{{}}]*>\s*&?\s*{name}\b", reader.file.expanded) or re.search(
-            rf"\b{name}\s*=\s*[\w:]*tiled_partition<\s*(\d+)\s*>", reader.file.expanded
-        )
-        if tile is not None and 0 < int(tile[1]) <= 1024:
-            return expr.binary("%", tid, Const(int(tile[1]), expr.UINT))
-        return Unknown("the rank in a group of threads", span)
+        tid, found = expr.cast(Symbol("tid"), expr.UINT), self._group(reader, group)
+        if found is None or not found.ranked:
+            return Unknown("the rank in a group of threads", span)
+        return tid if found.threads == WHOLE_BLOCK else expr.binary("%", tid, Const(found.threads, expr.UINT))
 
-    def _is_block(self, reader: Reader, group: Tree) -> bool:
-        """Whether a cooperative group is the whole block."""
-        name = reader.file.source(group)
-        if name not in self.program.groups:
-            self.program.groups[name] = self._declared_as_block(reader, name)
-        return self.program.groups[name]
+    def _group(self, reader: Reader, group: Tree) -> Group | None:
+        """The threads of a cooperative group."""
 
-    def _declared_as_block(self, reader: Reader, name: str) -> bool:
-        if "this_thread_block" in name:
-            return True
-        written = re.search(rf"\b(\w+(?:<[^;]*>)?)\s+{re.escape(name)}\s*[=;({{]", reader.file.expanded)
-        if written is None:
-            written = re.search(rf"\b(thread_block)\s*&?\s*{re.escape(name)}\b", reader.file.expanded)
-        if written is not None and written[1] == "auto":
-            return (
-                re.search(rf"\bauto\s+{re.escape(name)}\s*=\s*[\w:]*this_thread_block", reader.file.expanded)
-                is not None
-            )
-        return written is not None and written[1] == "thread_block"
+        def number(name: str) -> int:
+            variable = reader.state.lookup(name)
+            return variable.value.value if variable is not None and isinstance(variable.value, Const) else 0
+
+        return self.program.groups(reader.file.source(group), group.start_byte, number)
 
 
 def _is_number(reader: Reader, node: Tree) -> bool:

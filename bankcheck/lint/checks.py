@@ -8,8 +8,9 @@ from bankcheck.lint.barriers import check_divergent_barriers
 from bankcheck.lint.conflicts import check_conflicts, check_faults, check_row_passes, check_unknown
 from bankcheck.lint.facts import Facts
 from bankcheck.lint.findings import Finding
-from bankcheck.lint.layouts import check_padding, check_swizzles
+from bankcheck.lint.layouts import check_padding
 from bankcheck.lint.races import check_missing_barriers
+from bankcheck.lint.swizzles import check_swizzles
 from bankcheck.lint.uncoalesced import check_coalescing
 
 CHECKS: tuple[tuple[frozenset[str], Callable[[Facts], Iterable[Finding]]], ...] = (

@@ -134,8 +134,10 @@ def _aggregated(facts: Facts, execution: Execution, verdict: Verdict, case: Case
     assert case.traffic is not None
     shared, _ = _sharing(case.traffic)
     if shared > 1:
-        message = f"{shared} lanes update one address with '{_text(verdict.site)}': the compiler adds them up first"
-        message += f", so that this takes {case.traffic.wavefronts} wavefront{'s' * (case.traffic.wavefronts != 1)}"
+        count = case.traffic.wavefronts
+        message = f"the compiler adds up the {shared} lanes that update one address with '{_text(verdict.site)}' "
+        message += f"before it updates memory: {count} wavefront{'s' * (count != 1)}"
+        message += ", no contention" * (count == 1)
         yield finding(facts, "BC105", message, execution, verdict, case)._replace(severity="note")
 
 
@@ -160,11 +162,18 @@ def _message(group: Group, verdict: Verdict, case: Case, some: bool) -> str:
         start = f"{traffic.ways} rows of one matrix share a bank"
     else:
         start = f"{traffic.ways}-way bank conflict"
-    array = "" if re.search(rf"\b{re.escape(site.buffer.name)}\b", site.text) else f" of '{site.buffer.name}'"
+    name = site.buffer.name
+    array = (
+        "" if re.search(rf"\b{re.escape(name)}\b", site.text) else f" in '{name}'" if " " not in name else f" in {name}"
+    )
     text = f"{start}: the {site.bytes_per_lane}-byte {_operation(site)} '{_text(site)}'{array} takes {count}{pieces}"
     if not case.exact:
         text += " at most"
-    return text + (f" for some values: {case.when or _values(case)}" if some else _where(group, case))
+    text += f" for some values: {case.when or _values(case)}" if some else _where(group, case)
+    if verdict.merged_bytes:
+        text += f"; the compiler usually merges it with its neighbours into one {verdict.merged_bytes}-byte "
+        text += f"{_operation(site)}, and then nothing is lost"
+    return text
 
 
 def _where(group: Group, case: Case) -> str:

@@ -21,7 +21,7 @@ from bankcheck.lint.facts import Execution, Facts, judged
 from bankcheck.lint.fixes import Fix
 from bankcheck.lint.memory import LANES, Buffer, Site
 from bankcheck.lint.spelling import longer, sizes_of, type_of
-from bankcheck.lint.terms import Term, terms_of
+from bankcheck.lint.terms import sum_of_terms, terms_of
 from bankcheck.lint.trials import Subject
 
 PADS = (1, 2, 3, 4, 8)
@@ -146,12 +146,12 @@ def _moved(offset: Node, width: int, site: Site, block: Block, pitch: int, pad: 
     rows = [(node, scale) for node, scale in terms if scale % pitch == 0]
     columns = [(node, scale) for node, scale in terms if scale % pitch]
     row, rest = divmod(constant, pitch)
-    column = _sum(columns, rest)
+    column = sum_of_terms(columns, rest)
     ends = _range(column, site, block)
     if ends is None or ends[0] < 0 or ends[1] + width > pitch:
         return None
     longer = [(node, scale // pitch * (pitch + pad)) for node, scale in rows]
-    return expr.binary("+", _sum(longer, row * (pitch + pad)), column)
+    return expr.binary("+", sum_of_terms(longer, row * (pitch + pad)), column)
 
 
 def _skewed(offset: Node, width: int, site: Site, block: Block, pitch: int, pad: int) -> Node | None:
@@ -161,13 +161,6 @@ def _skewed(offset: Node, width: int, site: Site, block: Block, pitch: int, pad:
     offset = expr.cast(offset, expr.LONG)
     row = expr.binary("/", offset, Const(pitch, expr.LONG))
     return expr.binary("+", offset, expr.binary("*", row, Const(pad, expr.LONG)))
-
-
-def _sum(terms: list[Term], constant: int) -> Node:
-    total: Node = Const(constant, expr.LONG)
-    for node, scale in terms:
-        total = expr.binary("+", expr.binary("*", expr.cast(node, expr.LONG), Const(scale, expr.LONG)), total)
-    return total
 
 
 def _range(node: Node, site: Site, block: Block) -> tuple[int, int] | None:

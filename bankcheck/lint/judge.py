@@ -25,10 +25,11 @@ from bankcheck.lint.findings import Basis
 from bankcheck.lint.lanes import Split, Splitter, content, coordinates
 from bankcheck.lint.masks import COMPARISONS, bound_of
 from bankcheck.lint.memory import PER_LANE, UNIFORM, Site, conjunction
-from bankcheck.lint.verdict import Verdict, rule_of
+from bankcheck.lint.verdict import Verdict, faults, rule_of
 from bankcheck.substitution import Substitution
 
 if TYPE_CHECKING:
+    from bankcheck.conditions import Cell
     from bankcheck.proof import Outcome
 
 MAX_POINTS = 1024
@@ -186,6 +187,7 @@ class _Judgement:
 
         box: Box = {name: self._domain(name) for name in names}
         cells: list[Cell] = []
+        fits = ""
         attempt = (self.site.span, self.site.text, self.site.op, len(self.terms))
         if attempt in self.judge.failed:
             return self._unknown(self.judge.failed[attempt])
@@ -206,13 +208,36 @@ class _Judgement:
                 return self._unknown(problems[0])
             if problems:
                 self.assumptions[self._left_out(proof.outcomes, box)] = None
+            before = len(cells)
             for outcome in sorted(proof.outcomes, key=lambda o: min(_simplest(o.box).values(), default=0) < 0):
                 if outcome.undefined or all(a is None for a in outcome.addresses):
                     continue
                 for key in counts.add(list(outcome.addresses), _simplest(outcome.box), outcome.exact):
                     cells.append(Cell(outcome.box, key))
+            fits = fits or self._where_it_fits([Cell(c.box, not faults(c.case)) for c in cells[before:]], box)
+        if fits and any(map(faults, counts.tally.samples)):
+            self.assumptions[fits] = None
+            counts.tally.drop(faults)
         when = describe(cells, box) if len(counts.inside.samples) > 1 and len(cells) <= MAX_CELLS else {}
         return self._finished(counts, names, when)
+
+    def _where_it_fits(self, cells: list[Cell], box: Box) -> str:
+        """The values of the launch for which no lane faults, in words, where a launch can choose such: it will.
+
+        `cells`: whether the access is aligned.
+        """
+        from bankcheck.conditions import describe
+
+        free = [name for name in box if name not in self.site.ranges and name != "warp" and name[:1] != UNIFORM]
+        for cell in cells:
+            chosen = {name: cell.box[name].nearest_zero() for name in free}
+            if cell.case and all(c.case or any(v not in c.box[n] for n, v in chosen.items()) for c in cells):
+                told = describe(cells, box)[True] if len(cells) <= MAX_CELLS and not self.split.unit else ""
+                names, width = set(re.findall(r"[A-Za-z_][\w.]*", told)), self.rule.bytes_per_lane
+                if told and names <= {*free, "gcd", "and", "or"}:
+                    return f"{told}, as this {width}-byte access needs"
+                return f"the addresses are multiples of {width}, as the access needs"
+        return ""
 
     def _left_out(self, outcomes: Sequence[Outcome], box: Box) -> str:
         """The values for which the access has an address, and why the others have none."""

@@ -1,47 +1,45 @@
-"""Rules about layouts: padding that does nothing, padding that harms, a swizzle on one side only."""
+"""Rules about layouts: padding that does nothing, and padding that harms."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bankcheck import expr
-from bankcheck.ctype import ArrayType, shape_of, size_of
-from bankcheck.expr import Node, Op
+from bankcheck.ctype import shape_of, size_of
+from bankcheck.expr import Span
 from bankcheck.lint.conflicts import finding, worst_of
 from bankcheck.lint.facts import Execution, Facts, trial
 from bankcheck.lint.findings import Finding
 from bankcheck.lint.memory import Buffer
+from bankcheck.lint.padding import MAX_PAD, padding_of
 from bankcheck.lint.terms import terms_of
 from bankcheck.lint.verdict import Verdict
 
-MAX_PAD = 8
 ROW = 16
 """A padded row is a multiple of this many elements plus the padding."""
-_THREAD = ("threadIdx.", "tid", "lane")
 
 
 def check_padding(facts: Facts) -> Iterator[Finding]:
     """BC202, BC203, BC204: padded arrays with conflicts that the padding does not cure, or causes."""
+    known: dict[tuple[Span, tuple[int, ...]], int] = {}
     for execution in facts.executions:
         for buffer in {v.site.buffer.declared: v.site.buffer for v in execution.verdicts}.values():
-            padding = padding_of(buffer)
-            yield from _unused(facts, execution, buffer)
-            if padding and any(_conflicts(v) for v in execution.verdicts if v.site.buffer.declared == buffer.declared):
-                yield from _compared(facts, execution, buffer, padding)
-
-
-def padding_of(buffer: Buffer) -> int:
-    """Elements that pad each row of the array, as its innermost length shows; 0 if it shows none."""
-    if not isinstance(buffer.ctype, ArrayType) or not isinstance(buffer.ctype.element, ArrayType):
-        return 0
-    columns = shape_of(buffer.ctype)[0][-1]
-    return columns % ROW if columns > ROW and 0 < columns % ROW <= MAX_PAD else 0
+            if any(_conflicts(v) for v in execution.verdicts if v.site.buffer.declared == buffer.declared):
+                key = buffer.declared, shape_of(buffer.ctype)[0]
+                if key not in known:
+                    known[key] = padding_of(facts, buffer)
+                yield from _unused(facts, execution, buffer)
+                if known[key]:
+                    yield from _compared(facts, execution, buffer, known[key])
 
 
 def _unused(facts: Facts, execution: Execution, buffer: Buffer) -> Iterator[Finding]:
-    """`s[32 * 33]` indexed as `row * 32 + column`: the length makes room for other rows than the index steps over."""
-    element = size_of(shape_of(buffer.ctype)[1])
-    for row in buffer.factors:
+    """`s[32 * 33]` indexed as `row * 32 + column`: the length makes room for other rows than the index steps over.
+
+    So does `s[32][33]` through a pointer to its first element.
+    """
+    shape, type_of_element = shape_of(buffer.ctype)
+    element = size_of(type_of_element)
+    for row in (shape[-1],) if len(shape) > 1 else buffer.factors:
         padding = row % ROW if row > ROW and 0 < row % ROW <= MAX_PAD else 0
         for verdict in execution.verdicts if padding and element else ():
             if verdict.site.buffer.declared != buffer.declared or not _conflicts(verdict):
@@ -70,7 +68,10 @@ def _compared(facts: Facts, execution: Execution, buffer: Buffer, padding: int) 
         _, _, case = worst_of([(execution, verdict)])
         name = f"the padding of '{buffer.name}' ({padding} element{'s' * (padding > 1)} a row)"
         if _same_lanes(verdict, other):
-            text = f"{name} is not in this index: all lanes stay in one row, so the {_ways(verdict)}-way conflict stays"
+            text = (
+                f"{name} is not in this index: its lanes are as far apart as without it, so the {_ways(verdict)}-way "
+            )
+            text += "conflict stays"
             yield finding(facts, "BC204", text, execution, verdict, case)
         elif without < with_it:
             text = f"{name} harms this access: {_wavefronts(with_it)} with it, {without} without"
@@ -95,6 +96,10 @@ def _excess(verdict: Verdict | None) -> int | None:
     return verdict.cases[0].excess
 
 
+def _excess_in_words(count: int) -> str:
+    return f"{count} excess wavefront{'s' * (count != 1)}"
+
+
 def _conflicts(verdict: Verdict) -> bool:
     worst = verdict.worst
     return worst is not None and worst.traffic is not None and worst.excess > 0 and worst.traffic.ways > 1
@@ -116,51 +121,3 @@ def _same_lanes(one: Verdict, other: Verdict) -> bool:
         first = next((a for a in traffic.addresses if a is not None), 0)
         rows.append([None if a is None else a - first for a in traffic.addresses])
     return rows[0] == rows[1]
-
-
-def check_swizzles(facts: Facts) -> Iterator[Finding]:
-    """BC201: an array that is stored through a swizzle and loaded without it, or the other way round."""
-    for execution in facts.executions:
-        by_array: dict[object, list[Verdict]] = {}
-        for verdict in execution.verdicts:
-            by_array.setdefault(verdict.site.buffer.declared, []).append(verdict)
-        for verdicts in by_array.values():
-            stores = [v for v in verdicts if v.site.op in ("store", "cp.async.ca", "cp.async.cg")]
-            loads = [v for v in verdicts if v.site.op == "load" or v.site.op.startswith("ldmatrix")]
-            if not stores or not loads or any(v.reason for v in verdicts):
-                continue
-            stored, loaded = ([_is_swizzled(v.site.offset) for v in side] for side in (stores, loads))
-            if all(stored) and not any(loaded):
-                verdict, text = (
-                    loads[0],
-                    "is stored through a swizzle (an XOR of two coordinates) but loaded without it",
-                )
-            elif all(loaded) and not any(stored):
-                verdict, text = (
-                    stores[0],
-                    "is loaded through a swizzle (an XOR of two coordinates) but stored without it",
-                )
-            else:
-                continue
-            case = verdict.worst
-            message = f"'{verdict.site.buffer.name}' {text}"
-            yield finding(facts, "BC201", message, execution, verdict, case)._replace(severity="error")
-
-
-def _is_swizzled(offset: Node) -> bool:
-    """Whether the address XORs one coordinate of the thread with another."""
-    stack: list[Node] = [offset]
-    seen: set[int] = set()
-    while stack:
-        node = stack.pop()
-        if id(node) in seen or not isinstance(node, Op):
-            continue
-        seen.add(id(node))
-        if node.name == "^" and all(_of_thread(arg) for arg in node.args):
-            return True
-        stack.extend(node.args)
-    return False
-
-
-def _of_thread(node: Node) -> bool:
-    return any(name.startswith(_THREAD) for name in expr.symbols_of(node))

@@ -16,6 +16,7 @@ from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import Type
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
 from bankcheck.launch import LANE_NAMES
+from bankcheck.lint.groups import WHOLE_BLOCK
 from bankcheck.places import Array, Entity, Place
 
 UNIFORM, PER_LANE = "?", "??"
@@ -145,11 +146,17 @@ class Barrier:
     maybe: tuple[Doubt, ...]
     calls: tuple[Span, ...]
     ranges: Mapping[str, Range] = field(default_factory=dict)
-    whole_block: bool = True
+    threads: int = WHOLE_BLOCK
+    """How many consecutive threads wait for each other."""
     present: tuple[Node, ...] = ()
     """Conditions that hold because the other threads have left the kernel: these are not waited for."""
     may_be_gone: bool = False
     """Whether threads have left it under conditions that are not known."""
+
+    @property
+    def whole_block(self) -> bool:
+        """Whether all threads of the block wait for each other."""
+        return self.threads == WHOLE_BLOCK
 
 
 class Wrap(NamedTuple):

@@ -53,7 +53,7 @@ def _judged(verdict: Verdict, others: list[Verdict], judge: Judge) -> Verdict:
                 f"'{text}' stays a {site.bytes_per_lane}-byte {site.op}: the compiler may merge it with its neighbours "
             )
             why += f"into one of {wide} bytes, which takes {merged.wavefronts} wavefronts (ideal {merged.ideal})"
-            return verdict._replace(merging=why)
+            return verdict._replace(merging=why, merged_bytes=0 if merged.excess or site.binds else wide)
     return verdict
 
 

@@ -42,7 +42,10 @@ _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)", re.DOTALL)
 _DEFINE = re.compile(r"(\w+)(\([^)]*\))?[ \t]*(.*)", re.DOTALL)
 _COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _PRAGMA = re.compile(r'\b_Pragma\s*\(\s*(?:L|u8|[uU])?"(?:\\.|[^"\\])*"\s*\)')
-_PREDEFINED = {"__CUDACC__": "1", "__NVCC__": "1", "__CUDA_ARCH__": "900", "__cplusplus": "201703L"}
+_PREDEFINED = {
+    "__CUDACC__": "1", "__NVCC__": "1", "__CUDA_ARCH__": "900", "__cplusplus": "201703L",
+    "__CUDACC_VER_MAJOR__": "12", "__CUDACC_VER_MINOR__": "4", "CUDART_VERSION": "12040", "CUDA_VERSION": "12040",
+}  # fmt: skip
 
 
 def preprocess(text: str, defines: Mapping[str, str], include: Include | None = None) -> Expanded:

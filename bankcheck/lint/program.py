@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from bankcheck.lint.groups import Groups
 from bankcheck.lint.namespaces import Namespaces, Space, qualifiers
 from bankcheck.lint.source import Source
 from bankcheck.syntax import Tree, declarator_name
@@ -102,11 +103,11 @@ class Program:
     classes: dict[str, Class] = field(default_factory=dict)
     namespaces: Namespaces = field(init=False)
     _calls: dict[str, list[Call]] | None = None
-    groups: dict[str, bool] = field(default_factory=dict)
-    """Names of cooperative groups that were looked up, and whether they are the whole block."""
+    groups: Groups = field(init=False)
 
     def __post_init__(self) -> None:
         self.namespaces = Namespaces(self.source.source)
+        self.groups = Groups(self.source.expanded)
 
     def calls(self, name: str) -> list[Call]:
         """The calls of the functions of a name, and the explicit instantiations of templates."""

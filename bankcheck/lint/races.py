@@ -7,39 +7,54 @@ are of one kind, and kinds are compared, not accesses.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
-from math import gcd
 from typing import NamedTuple
 
-from bankcheck import expr
-from bankcheck.expr import Evaluator, Node, Op, Span, Undefined
-from bankcheck.hardware import WARP_LANES
-from bankcheck.launch import Block
+from bankcheck.expr import Span
 from bankcheck.lint.conflicts import finding
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import Finding, Label
+from bankcheck.lint.groups import ITSELF
 from bankcheck.lint.lanes import Numbering
-from bankcheck.lint.memory import LANES, Barrier, Site, conjunction
+from bankcheck.lint.meeting import Meeting, Meetings, Question, in_one_warp
+from bankcheck.lint.memory import Barrier, Site
 from bankcheck.lint.skipped_barriers import is_fence, values_that_miss
 from bankcheck.lint.verdict import Verdict
 
 MAX_COMPARED, MAX_RACES = 1_000, 300
 """Pairs of kinds that are compared thread by thread in one kernel, and races that are reported."""
-_READS = ("load", "ldmatrix")
-_WRITES = ("store", "cp.async", "stmatrix")
+_ROLES = {
+    "load": "read", "ldmatrix": "read", "store": "write", "cp.async": "write", "stmatrix": "write",
+    "atomic": "update", "cas": "update",
+}  # fmt: skip
+_COPY = "cp.async"
+_AGAINST = {"read": ("write", "update"), "write": ("read", "update"), "update": ("read", "write")}
+"""What an access may not meet without a barrier between; two updates may meet."""
+_SAYS = {
+    ("write", "read"): ("reads here what", "writes", "written here"),
+    ("update", "read"): ("reads here what", "updates", "updated here"),
+    ("read", "write"): ("overwrites here what", "reads", "read here"),
+    ("update", "write"): ("overwrites here what", "updates", "updated here"),
+    ("read", "update"): ("updates here what", "reads", "read here"),
+    ("write", "update"): ("updates here what", "writes", "written here"),
+}
+
+
+def _role(site: Site) -> str:
+    """What an access does to the array; empty if that is not known."""
+    return next((role for op, role in _ROLES.items() if site.op.startswith(op)), "")
 
 
 def check_missing_barriers(facts: Facts) -> Iterator[Finding]:
     """BC402: one thread writes what another reads, with no barrier between."""
     number = Numbering()
-    touched_in = {block: _Touched(block, number) for block in {e.launch.block for e in facts.executions}}
+    meetings = {block: Meetings(block, number) for block in {e.launch.block for e in facts.executions}}
     for execution in facts.executions:
-        pairs = _all_pairs(execution, number)
-        found = _races(islice(pairs, MAX_COMPARED), touched_in[execution.launch.block], number)
-        yield from (_race(facts, execution, race) for race in islice(found, MAX_RACES))
-        if next(found, None) is not None or next(pairs, None) is not None:
+        races, complete = _races(execution, meetings[execution.launch.block], number)
+        yield from (_race(facts, execution, race) for race in races[:MAX_RACES])
+        if not complete or len(races) > MAX_RACES:
             yield _more(facts, execution)
 
 
@@ -48,27 +63,92 @@ class _Race(NamedTuple):
 
     first: Verdict
     second: Verdict
-    threads: tuple[int, int]
+    meeting: Meeting
     loop: str
     """What counts the loop, if the second access is in the next iteration."""
     missed: tuple[Barrier, ...]
-    """Barriers between them that no thread comes to, for the `values` of the launch and of loop variables."""
-    values: Mapping[str, int]
+    """Barriers between them that no thread comes to, for the values of the meeting."""
+    barrier: bool = True
+    """Whether a barrier is missing."""
+    wait: bool = False
+    """Whether the first one is an asynchronous copy that nothing waits for."""
 
 
-def _races(pairs: Iterator[_Pair], touched: _Touched, number: Numbering) -> Iterator[_Race]:
-    """The races of a kernel, each pair of places once."""
-    reported: set[tuple[Span, Span]] = set()
-    for pair in pairs:
-        values = values_that_miss(number, pair.missed, pair.first.site, pair.second.site) if pair.missed else {}
-        threads = _meet(pair, values, touched, number) if values is not None else None
-        if values is None or threads is None:
+def _races(execution: Execution, meetings: Meetings, number: Numbering) -> tuple[list[_Race], bool]:
+    """The races of a kernel, each pair of places once: for the threads that need the stronger barrier.
+
+    Also whether all pairs were looked at.
+    """
+    accesses = sorted(
+        (v for v in execution.verdicts if _is_plain(v) and not v.site.maybe), key=lambda verdict: verdict.site.order
+    )
+    found: dict[tuple[Span, Span], _Race] = {}
+    pairs = chain(_pairs(execution, accesses, meetings, number), _pairs_around(execution, accesses, number))
+    for pair in islice(pairs, MAX_COMPARED):
+        one, other = pair.first.site, pair.second.site
+        edges = frozenset[str]() if pair.loop else _edges(execution, one, other, range(len(execution.run.barriers)))
+        given = values_that_miss(number, pair.missed, one, other, edges) if pair.missed else None
+        if pair.missed and given is None:
             continue
+        meeting = meetings(one, other, Question(pair.apart, pair.loop, given, edges))
+        if meeting is None:
+            continue
+        if given is not None:
+            meeting = meeting._replace(values=given)
         for first, second in pair.accesses():
             places = first.site.span, second.site.span
-            if places not in reported:
-                reported.add(places)
-                yield _Race(first, second, threads, pair.loop, pair.missed, values)
+            if places not in found or (in_one_warp(found[places].meeting.threads) and not in_one_warp(meeting.threads)):
+                found[places] = _Race(first, second, meeting, pair.loop, pair.missed)
+    waits = [n for n, b in enumerate(execution.run.barriers) if b.threads == ITSELF or (b.whole_block and b.maybe)]
+    copies = _copies(accesses, waits, number)
+    for pair in islice(copies, MAX_COMPARED):
+        edges = _edges(execution, pair.first.site, pair.second.site, waits)
+        question = Question(edges=edges, one_thread=True)
+        meeting = meetings(pair.first.site, pair.second.site, question)
+        for first, second in pair.accesses() if meeting is not None else ():
+            assert meeting is not None
+            places = first.site.span, second.site.span
+            known = found.get(places, _Race(first, second, meeting, "", (), barrier=False))
+            found[places] = known._replace(wait=True)
+    complete = next(pairs, None) is None and next(copies, None) is None
+    return list(found.values()), complete
+
+
+def _copies(accesses: list[Verdict], waits: Sequence[int], number: Numbering) -> Iterator[_Pair]:
+    """An asynchronous copy and a read of the array further down, with nothing between that waits for copies."""
+    if not any(verdict.site.op.startswith(_COPY) for verdict in accesses):
+        return
+    kinds = _kinds(accesses, number)
+    for first in kinds:
+        end = next((n for n in waits if n >= first.site.epoch), None)
+        for second in kinds if first.site.op.startswith(_COPY) else ():
+            same = second.site.buffer.declared == first.site.buffer.declared and _role(second.site) == "read"
+            if (
+                same
+                and first.site.order < second.last
+                and first.site.epoch <= second.site.epoch
+                and (end is None or second.site.epoch <= end)
+            ):
+                yield _Pair(first, second, (1,))
+
+
+def _is_plain(verdict: Verdict) -> bool:
+    """Whether the address may be known: what atomics cost is not always, but that is no matter here."""
+    return not verdict.reason or (_role(verdict.site) == "update" and not verdict.site.reason)
+
+
+def _edges(execution: Execution, first: Site, second: Site, waits: Sequence[int]) -> frozenset[str]:
+    """Loops that one of the accesses is in, with a wait that keeps all but the last or the first iteration apart."""
+    found = set()
+    for wrap in execution.run.wraps:
+        start, end = wrap.head, wrap.head
+        if wrap.first <= first.order < wrap.last <= second.order:
+            end = first.epoch
+        elif first.order < wrap.first <= second.order < wrap.last:
+            start, end = second.epoch, wrap.tail
+        if bisect_left(waits, start) < bisect_left(waits, end):
+            found.add(wrap.symbol)
+    return frozenset(found)
 
 
 @dataclass(slots=True)
@@ -87,7 +167,7 @@ def _kinds(accesses: list[Verdict], number: Numbering) -> list[_Kind]:
     found: dict[object, _Kind] = {}
     for verdict in accesses:
         site = verdict.site
-        key = (site.buffer.declared, site.op.startswith(_WRITES), site.epoch, number(site.offset),
+        key = (site.buffer.declared, _role(site), site.op.startswith(_COPY), site.epoch, number(site.offset),
                *map(number, site.guard), site.bytes_per_lane * site.pieces,
                *((name, id(known)) for name, known in site.ranges.items()))  # fmt: skip
         kind = found.setdefault(key, _Kind(site))
@@ -101,8 +181,8 @@ class _Pair(NamedTuple):
 
     first: _Kind
     second: _Kind
-    warp_apart: bool
-    """Whether the threads of a warp wait for each other between them."""
+    apart: tuple[int, ...]
+    """How many consecutive threads wait for each other between them (1: none), in a loop also an iteration later."""
     loop: str = ""
     missed: tuple[Barrier, ...] = ()
 
@@ -115,7 +195,7 @@ class _Pair(NamedTuple):
 
 
 class _Side:
-    """The accesses of an array that write, or those that read: kinds by the barriers met, and then by their offset."""
+    """The accesses of an array with one role: kinds by the barriers met, and then by their offset."""
 
     def __init__(self) -> None:
         self.epochs: list[int] = []
@@ -128,39 +208,41 @@ class _Side:
             self._kinds.append({})
         self._kinds[-1].setdefault(offset, []).append(kind)
 
-    def elsewhere(self, offset: int, first: int, last: int) -> Iterator[_Kind]:
-        """The kinds with another offset from one barrier to another."""
+    def between(self, first: int, last: int, but: int | None) -> Iterator[_Kind]:
+        """The kinds from one barrier to another, without those with a certain offset."""
         for position in range(bisect_left(self.epochs, first), bisect_right(self.epochs, last)):
             for other, kinds in self._kinds[position].items():
-                if other != offset:
+                if other != but:
                     yield from kinds
 
 
-def _all_pairs(execution: Execution, number: Numbering) -> Iterator[_Pair]:
-    """All pairs of kinds that no barrier keeps apart."""
-    known = (verdict for verdict in execution.verdicts if not verdict.reason and not verdict.site.maybe)
-    accesses = sorted(known, key=lambda verdict: verdict.site.order)
-    return chain(_pairs(execution, accesses, number), _pairs_around(execution, accesses, number))
-
-
-def _pairs(execution: Execution, accesses: list[Verdict], number: Numbering) -> Iterator[_Pair]:
+def _pairs(execution: Execution, accesses: list[Verdict], meetings: Meetings, number: Numbering) -> Iterator[_Pair]:
     """A write and a read of one array, in either order, with no barrier between that is always met."""
     barriers, fences = execution.run.barriers, _Fences(execution.run.barriers, number)
-    kinds = [kind for kind in _kinds(accesses, number) if kind.site.op.startswith((*_READS, *_WRITES))]
-    sides: dict[tuple[Span, bool], _Side] = {}
+    kinds = [kind for kind in _kinds(accesses, number) if _role(kind.site)]
+    sides: dict[tuple[Span, str], _Side] = {}
     for kind in kinds:
-        side = sides.setdefault((kind.site.buffer.declared, kind.site.op.startswith(_WRITES)), _Side())
+        side = sides.setdefault((kind.site.buffer.declared, _role(kind.site)), _Side())
         side.add(kind, number(kind.site.offset))
     for first in kinds:
-        opposite = sides.get((first.site.buffer.declared, not first.site.op.startswith(_WRITES)))
-        if opposite is None:
-            continue
         end = fences.behind(first.site)
-        for second in opposite.elsewhere(number(first.site.offset), first.site.epoch, end):
-            if first.site.order < second.last:
-                between = barriers[first.site.epoch : second.site.epoch]
-                missed = tuple(barrier for barrier in between if barrier.whole_block)
-                yield _Pair(first, second, len(between) > len(missed), "", missed)
+        offset = number(first.site.offset)
+        alone = meetings.alone(first.site)
+        for role in _AGAINST[_role(first.site)]:
+            against = sides.get((first.site.buffer.declared, role), _Side())
+            for second in against.between(first.site.epoch, end, offset if alone else None):
+                alike = offset == number(second.site.offset) and _all_have(first.site, second.site, number)
+                if first.site.order < second.last and not alike:
+                    between = barriers[first.site.epoch : second.site.epoch]
+                    missed = tuple(barrier for barrier in between if barrier.whole_block)
+                    yield _Pair(first, second, (_waiting(between),), "", missed)
+
+
+def _all_have(first: Site, second: Site, number: Numbering) -> bool:
+    """Whether all threads that make the second of two plain accesses of one place have made the first one too."""
+    given = {number(term) for term in second.guard}
+    plain = "update" not in (_role(first), _role(second))
+    return plain and _role(first) == "write" and all(number(term) in given for term in first.guard)
 
 
 class _Fences:
@@ -198,150 +280,36 @@ def _pairs_around(execution: Execution, accesses: list[Verdict], number: Numberi
         starts = [kind for kind in inside if not whole or kind.site.epoch <= whole[0]]
         for first, second in product(ends, starts):
             if first.site.buffer.declared == second.site.buffer.declared and _opposed(first.site, second.site):
-                apart = first.site.epoch != wrap.tail or second.site.epoch != wrap.head
+                between = (*barriers[first.site.epoch : wrap.tail], *barriers[wrap.head : second.site.epoch])
+                apart = (
+                    (_waiting(between),) if whole else (_waiting(between), _waiting(barriers[wrap.head : wrap.tail]))
+                )
                 yield _Pair(first, second, apart, wrap.symbol)
 
 
+def _waiting(barriers: Iterable[Barrier]) -> int:
+    """How many consecutive threads of a block wait for each other at barriers of parts of it."""
+    return max((barrier.threads for barrier in barriers if not barrier.whole_block), default=1)
+
+
 def _opposed(first: Site, second: Site) -> bool:
-    """Whether one of two accesses writes and the other one reads."""
-    sides = (first, second), (second, first)
-    return any(one.op.startswith(_WRITES) and other.op.startswith(_READS) for one, other in sides)
-
-
-def _meet(pair: _Pair, values: Mapping[str, int], touched: _Touched, number: Numbering) -> tuple[int, int] | None:
-    """(thread of the first access, of the second) of one byte, two different ones; None if that is not known."""
-    first, second = pair.first.site, pair.second.site
-    guards = (first.guard, second.guard) if pair.missed else _own_guards(pair, number)
-    if guards is None:
-        return None
-    earlier, later = (
-        touched(site, guard, pair.loop, turn, values)
-        for turn, (site, guard) in enumerate(zip((first, second), guards, strict=True))
-    )
-    if earlier is None or later is None:
-        return None
-    unit = gcd(earlier.unit, later.unit)
-    owners = earlier.owners(unit)
-    apart = pair.warp_apart or first.buffer.volatile
-    for cell, thread in later.cells(unit):
-        for owner in owners.get(cell, ()):
-            if owner != thread and not (apart and owner // WARP_LANES == thread // WARP_LANES):
-                return owner, thread
-    return None
-
-
-def _own_guards(pair: _Pair, number: Numbering) -> tuple[tuple[Node, ...], tuple[Node, ...]] | None:
-    """The conditions of the two accesses without those that hold for all threads, and for both accesses alike.
-
-    A condition on the iteration, such as `k < n`, holds in two iterations if `n` is chosen so; None if another
-    condition has a say in that.
-    """
-    first, second = pair.first.site.guard, pair.second.site.guard
-    others = {number(term) for term in second}
-    shared = [term for term in first if _is_uniform(term) and number(term) in others]
-    counted = [term for term in shared if pair.loop and pair.loop in expr.symbols_of(term)]
-    bounds = [term for term in counted if _is_bound(term, pair.loop)]
-    shared = [term for term in shared if not any(term is other for other in counted)]
-    chosen = set(expr.symbols_of(*bounds)) - {pair.loop}
-    if not chosen.isdisjoint(expr.symbols_of(*shared)) or len(bounds) > 1:
-        return None
-
-    left_out = {number(term) for term in (*shared, *bounds)}
-
-    def own(guard: tuple[Node, ...]) -> tuple[Node, ...]:
-        return tuple(term for term in guard if number(term) not in left_out)
-
-    return own(first), own(second)
-
-
-def _is_uniform(term: Node) -> bool:
-    return LANES.isdisjoint(expr.symbols_of(term)) and expr.unknown_in(term) is None
-
-
-def _is_bound(term: Node, loop: str) -> bool:
-    """Whether a comparison of the iteration with something else: for any iterations, a launch can make it hold."""
-    if not isinstance(term, Op) or term.name not in ("<", "<=", ">", ">=", "!="):
-        return False
-    sides = [set(expr.symbols_of(side)) for side in term.args]
-    return any(one == {loop} and other and loop not in other for one, other in (sides, sides[::-1]))
-
-
-class _Bytes:
-    """The bytes that an access touches: for every thread that takes part the offset of the first, and how many."""
-
-    def __init__(self, offsets: dict[int, int], width: int) -> None:
-        self._offsets, self._width = offsets, width
-        self.unit = gcd(width, *offsets.values())
-        self._cells: dict[int, list[tuple[int, int]]] = {}
-        self._owners: dict[int, dict[int, tuple[int, int]]] = {}
-
-    def cells(self, unit: int) -> list[tuple[int, int]]:
-        """(number of a run of `unit` bytes, thread that touches it) for all threads."""
-        if unit not in self._cells:
-            steps = range(self._width // unit)
-            self._cells[unit] = [(at // unit + step, thread) for thread, at in self._offsets.items() for step in steps]
-        return self._cells[unit]
-
-    def owners(self, unit: int) -> dict[int, tuple[int, int]]:
-        """The last and the first thread that touch each run of `unit` bytes."""
-        if unit not in self._owners:
-            cells = self.cells(unit)
-            first = dict(reversed(cells))
-            self._owners[unit] = {cell: (last, first[cell]) for cell, last in dict(cells).items()}
-        return self._owners[unit]
-
-
-class _Touched:
-    """What threads touch in blocks of one shape. Questions that are written alike are answered once."""
-
-    def __init__(self, block: Block, number: Numbering) -> None:
-        self._block, self._number = block, number
-        self._evaluate = Evaluator(block.all_lanes())
-        self._known: dict[tuple[object, ...], _Bytes | None] = {}
-
-    def __call__(
-        self, site: Site, guard: tuple[Node, ...], loop: str, iteration: int, chosen: Mapping[str, int]
-    ) -> _Bytes | None:  # fmt: skip
-        """What the threads that take part touch, None if that is not known."""
-        names = set(expr.symbols_of(site.offset, *guard)) - LANES - {"warp"}
-        if names - site.ranges.keys() - chosen.keys():
-            return None
-        values = {name: chosen[name] if name in chosen else site.ranges[name].low for name in names}
-        if loop in values:
-            values[loop] += iteration * site.ranges[loop].modulus
-        width = site.bytes_per_lane * site.pieces
-        key = (*map(self._number, (site.offset, *guard)), width, *sorted(values.items()))
-        if key not in self._known:
-            self._known[key] = self._found(site.offset, conjunction(guard), values, width)
-        return self._known[key]
-
-    def _found(self, offset: Node, guard: Node, values: Mapping[str, int], width: int) -> _Bytes | None:
-        evaluate, threads = self._evaluate.extended(values), self._block.warps * WARP_LANES
-        active, offsets = (
-            value if isinstance(value, list) else [value] * threads for value in map(evaluate, (guard, offset))
-        )
-        if Undefined in map(type, active):
-            return None
-        touched = {thread: offsets[thread] for thread in range(self._block.threads) if active[thread]}
-        return None if Undefined in map(type, touched.values()) else _Bytes(touched, width)
+    """Whether two accesses may not meet without a barrier between."""
+    return _role(second) in _AGAINST.get(_role(first), ())
 
 
 def _race(facts: Facts, execution: Execution, race: _Race) -> Finding:
-    earlier, later = race.threads
-    barrier = "__syncwarp()" if earlier // 32 == later // 32 else "__syncthreads()"
+    earlier, later = race.meeting.threads
+    barrier = "__syncwarp()" if in_one_warp(race.meeting.threads) else "__syncthreads()"
     there = facts.place(race.first.site.span)
-    if race.first.site.op.startswith(_WRITES):
-        before = f"{' in the iteration before' if race.loop else ''}"
-        message = f"thread {later} reads here what thread {earlier} writes in line {there.line}{before}"
-        label = Label(there, "written here")
-    else:
-        message = f"thread {later} overwrites here what thread {earlier} reads in line {there.line}"
-        message += " in the iteration before" if race.loop else ""
-        label = Label(there, "read here")
-    message += f", with no {barrier} between"
-    labels = [label]
-    if race.missed:
-        message += f" where {', '.join(f'{name} = {value}' for name, value in race.values.items())}"
+    does, did, label = _SAYS[_role(race.first.site), _role(race.second.site)]
+    did = "copies" if race.wait else did
+    message = f"thread {later} {does} thread {earlier} {did} in line {there.line}"
+    message += " in an iteration before" if race.loop else ""
+    missing = ["wait for the copy (cp.async.wait_all or the like)"] * race.wait + [barrier] * race.barrier
+    message += f", with no {' and no '.join(missing)} between"
+    labels = [Label(there, label)]
+    if race.meeting.values:
+        message += f" where {', '.join(f'{name} = {value}' for name, value in race.meeting.values.items())}"
         labels += [Label(facts.place(missed.span), "not reached then") for missed in race.missed]
     result = finding(facts, "BC402", message, execution, race.second, None)
     return result._replace(severity="error", related=(*labels, *result.related))

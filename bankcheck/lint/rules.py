@@ -59,9 +59,11 @@ RULES: tuple[Rule, ...] = (
          "within the warp first, or give each lane its own copy. nvcc adds up the lanes itself in `atomicAdd(p, 1)` "
          "whose result is not used, and in integer updates of an address that is plainly the same for all lanes: "
          "these are counted so, and are only a note."),
-    Rule("BC201", "one-sided-swizzle", "error",
+    Rule("BC201", "one-sided-swizzle", "warning",
          "An array is stored through a swizzle and loaded without it, or the other way round.",
-         "A swizzle only renames places if both sides use it. On one side only, the kernel reads the wrong element."),
+         "A swizzle such as tile[row][column ^ row] only renames places if both sides use it. It is reported where one "
+         "side has an XOR of the row and the other side is what it would be without, be it transposed. If the kernel "
+         "means to exchange elements in this way, suppress the finding."),
     Rule("BC202", "ineffective-padding", "warning",
          "An array's rows are padded, but this access conflicts as much with the padding as without it.",
          "Padding moves rows to other banks; it helps an access whose lanes walk down a column, and costs memory for "
@@ -77,16 +79,19 @@ RULES: tuple[Rule, ...] = (
     Rule("BC301", "misaligned-access", "error",
          "A vector, matrix-row or asynchronous access at an address that is not a multiple of its width: it faults.",
          "8- and 16-byte accesses need addresses that are multiples of 8 and 16. Padding rows by one float puts every "
-         "other row of float4 off its place; pad by four floats."),
+         "other row of float4 off its place; pad by four floats. It is reported where no launch can avoid it: a row "
+         "length that the launch chooses is taken to fit, and the assumption is listed."),
     Rule("BC401", "divergent-barrier", "error",
          "__syncthreads() under a condition that differs between the threads of the block.",
          "All threads of the block must arrive at the same barrier. If some do not, the kernel hangs or the barrier "
          "means nothing (CUDA C++ Programming Guide, synchronization functions). A condition on data that the threads "
-         "load from different addresses is one that may differ: that is a warning."),
+         "load from different addresses is one that may differ, and so is `i < n` if n need not be a multiple of the "
+         "block: these are warnings."),
     Rule("BC402", "missing-barrier", "error",
          "One thread writes a shared element and another reads it, with no barrier between.",
          "Threads run in no particular order: without a barrier the reader may come first. Threads of one warp need "
-         "__syncwarp(), others __syncthreads()."),
+         "__syncwarp(), others __syncthreads(). Atomic updates need the same against plain reads and writes, and what "
+         "cp.async copies is there only behind a wait (cp.async.wait_all, __pipeline_wait_prior)."),
     Rule("BC501", "uncoalesced-global", "warning",
          "A global access touches at least twice the 32-byte sectors that its bytes need (off by default).",
          "Global memory moves in sectors of 32 bytes. Lanes that step over memory in strides fetch a sector each and "

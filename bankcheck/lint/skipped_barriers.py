@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import product
 from math import prod
 
@@ -25,11 +25,11 @@ def is_fence(number: Numbering, barrier: Barrier, *sites: Site) -> bool:
 
 
 def values_that_miss(
-    number: Numbering, barriers: Sequence[Barrier], first: Site, second: Site
+    number: Numbering, barriers: Sequence[Barrier], first: Site, second: Site, edges: Set[str]
 ) -> Mapping[str, int] | None:
     """Values of the launch and of loop variables for which both accesses happen and none of the barriers is met.
 
-    None if there are none, or none that are plain to see.
+    None if there are none, or none that are plain to see. `edges`: loops of which not all iterations count.
     """
     if any(is_fence(number, barrier, first, second) for barrier in barriers):
         return None
@@ -39,7 +39,9 @@ def values_that_miss(
     missed = [conjunction(_open_terms(number, barrier, (first, second))) for barrier in barriers]
     wanted = [*terms, *(expr.unary("!", condition) for condition in missed)]
     names = dict.fromkeys(expr.symbols_of(*wanted))
-    choices = [list(_choices(name, wanted, (first, second))) for name in names]
+    if not edges.isdisjoint(names):
+        return None
+    choices = [list(choices_of(name, wanted, (first, second))) for name in names]
     if prod(map(len, choices)) > MAX_CHOICES:
         return None
     for point in product(*choices):
@@ -63,7 +65,7 @@ def _can_choose(term: Node, loops: set[str]) -> bool:
     return not data and names.isdisjoint(LANES | {"warp"} | loops)
 
 
-def _choices(name: str, terms: Sequence[Node], sites: Sequence[Site]) -> Iterator[int]:
+def choices_of(name: str, terms: Sequence[Node], sites: Sequence[Site | Barrier]) -> Iterator[int]:
     """Values worth trying: the least, those that the conditions name, and their neighbours."""
     known = [site.ranges[name] for site in sites if name in site.ranges]
     named = {node.value for term in terms for node in post_order(term) if isinstance(node, Const)}

@@ -364,20 +364,18 @@ class State:
             self.loads[value.name] = place.offset_bytes
         return value
 
-    def barrier(self, span: Span, whole_block: bool) -> None:
-        """Threads wait for each other."""
+    def barrier(self, span: Span, threads: int) -> None:
+        """So many consecutive threads wait for each other, or the whole block."""
         self.straight += 1
         if not self.dead:
             gone = self.frames[0].left  # who has left the kernel is not waited for
             present = tuple(term for term in self.guard if any(term is other for other in gone))
             guard = tuple(term for term in self.guard if not any(term is other for other in present))
             maybe = tuple(doubt for doubt in self.maybe if not any(doubt.condition is other for other in gone))
-            some_may_be = len(maybe) < len(self.maybe)
             self.barriers.append(
-                Barrier(
-                    self.shown(span), guard, maybe, self.calls, dict(self.ranges), whole_block, present, some_may_be
-                )
-            )
+                Barrier(self.shown(span), guard, maybe, self.calls, dict(self.ranges), threads, present,
+                        len(maybe) < len(self.maybe))
+            )  # fmt: skip
 
     def maybe_barrier(self) -> None:
         """Code that is not followed may wait for the other threads."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bankcheck import expr
 from bankcheck.expr import Const, Node, Op
 
 Term = tuple[Node, int]
@@ -32,3 +33,11 @@ def terms_of(node: Node) -> tuple[list[Term], int]:
         else:
             terms.append((part, scale))
     return terms, constant
+
+
+def sum_of_terms(terms: list[Term], constant: int) -> Node:
+    """The sum of such terms."""
+    total: Node = Const(constant, expr.LONG)
+    for node, scale in terms:
+        total = expr.binary("+", expr.binary("*", expr.cast(node, expr.LONG), Const(scale, expr.LONG)), total)
+    return total

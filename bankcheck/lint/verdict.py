@@ -56,6 +56,9 @@ class Verdict(NamedTuple):
     """Whether the cases are all outside the array (or there are none)."""
     merging: str = ""
     """What a conflict takes for granted if the compiler may merge the access with its neighbours."""
+    merged_bytes: int = 0
+    """The width of the access that it would be merged into, if that one costs no more than it needs. 0 if that may
+    be so for some values of `binds` only: the compiler does not know them."""
 
     def assumed_for(self, case: Case | None) -> tuple[str, ...]:
         """What is taken for granted about one case."""
@@ -71,6 +74,11 @@ class Verdict(NamedTuple):
 
 Key = tuple[object, ...]
 """What tells the count of a case from others."""
+
+
+def faults(key: Hashable) -> bool:
+    """Whether the cases with this key are accesses that fault."""
+    return isinstance(key, tuple) and bool(key[0])
 
 
 @dataclass(slots=True)
@@ -89,6 +97,11 @@ class Tally:
             self.samples[key] = Case(traffic, values, values.get("warp", 0), 1, fault, exact)
         self.points[key] = self.points.get(key, 0) + 1
         return key
+
+    def drop(self, out: Callable[[Key], bool]) -> None:
+        """Forget some of the cases."""
+        for key in [key for key in self.samples if out(key)]:
+            del self.samples[key], self.points[key]
 
     def cases(
         self, bind: Callable[[Mapping[str, int]], Mapping[str, int]], when: Mapping[Hashable, str]

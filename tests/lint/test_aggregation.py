@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from bankcheck.report.lint_text import render
 from tests.lint.helpers import counts, kernel, lint
 
 START = "__shared__ int h[1024]; int t = threadIdx.x, w = t / 32, v = n; "
@@ -65,3 +66,12 @@ def test_where_the_compiler_may_see_it_or_not_there_is_no_count(body: str) -> No
 def test_with_one_lane_it_does_not_matter() -> None:
     assert cost("if (t % 32 == 0) atomicAdd(&h[t / 32], v);") == {1}
     assert cost("if (t == n) atomicAdd(&h[t], v);") == {1}
+
+
+def test_notes_are_marked_as_such() -> None:
+    result = lint(kernel("__shared__ int c;\natomicAdd(&c, 1);"))
+    text = render([result], everything=True, frames=False)
+    (line,) = [line for line in text.splitlines() if "the compiler adds up the 32 lanes" in line]
+    assert line.endswith(" [note, computed]")
+    assert "1 wavefront, no contention" in text
+    assert "0 findings" in text.splitlines()[-1]

@@ -227,3 +227,8 @@ def test_a_loop_has_the_iterations_that_its_condition_lets_through(loop: str, va
 )
 def test_the_count_of_the_last_access(body: str, expected: int | None) -> None:
     assert counts(VALUES + body)[-1][1] == expected
+
+
+def test_a_condition_is_told_as_it_is_written() -> None:
+    body = "__shared__ float s[64]; if ((g[threadIdx.x] > 0) == (n > 1)) s[threadIdx.x] = 1;"
+    assert rows(body)[0].assumptions == ("all lanes take part where '(g[threadIdx.x] > 0) == (n > 1)' decides",)

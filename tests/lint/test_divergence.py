@@ -95,3 +95,65 @@ def test_a_function_that_some_threads_leave_before_its_barrier() -> None:
 def test_threads_that_have_left_the_kernel_are_not_waited_for(body: str, message: str | None) -> None:
     messages = [f.message for f in found(body)]
     assert messages == [] if message is None else message in messages[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "threads", "where"),
+    [
+        (f"for (int i = t; i < 100; i += 64) {{ s[i] = 1; {WAIT} }}", 36, "iteration of i = 1"),
+        (f"for (int i = t; i < 100; i += 64) {{ s[i] = 1; {WAIT} }} {WAIT}", 36, "iteration of i = 1"),
+        (f"for (int i = t; i < 200; i += 64) {WAIT}", 8, "iteration of i = 3"),
+        (f"for (int i = 0; i < 4; i++) if (t < 80 - 16 * i) {WAIT}", 48, "i = 2"),
+        (f"int i = 0; while (i < t) {{ {WAIT} i++; }}", 63, ""),
+    ],
+)
+def test_iterations_that_some_threads_do_not_make(body: str, threads: int, where: str) -> None:
+    (finding,) = found(body)
+    assert (finding.severity, finding.basis) == ("error", "computed")
+    assert f"({threads} of 64)" in finding.message
+    assert finding.message.partition(" where ")[2].partition(":")[0] == where
+
+
+def test_iterations_that_all_threads_make() -> None:
+    assert found(f"for (int i = t; i < 128; i += 64) {{ s[i] = 1; {WAIT} }}") == []
+    assert found(f"for (int i = 0; i < 4; i++) if (t < 128 - 16 * i) {WAIT}") == []
+    assert found(f"for (int i = 0; i < n; i += 64) {{ if (t + i < n) s[t] = i; {WAIT} }}") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (f"if (t < n) {WAIT}", "n = 1"),
+        (f"if (t < n) {WAIT} s[t] = 1; {WAIT}", "n = 1"),
+        (f"if (t < n) {{ s[t] = 1; {WAIT} o[t] = s[63 - t]; }}", "n = 1"),
+        (f"int i = blockIdx.x * blockDim.x + t; if (i < n) {WAIT}", "n = 1"),
+        (f"for (int i = t; i < n; i += 64) {{ s[t] = i; {WAIT} }}", "n = 1"),
+        (f"if (n > 4 && t < n) {WAIT}", "n = 5"),
+        (f"if (t >= n) {{ s[t] = 0; }} else {{ {WAIT} }}", "n = 1"),
+        (f"if (t + 64 * blockIdx.x < 100) {WAIT}", "blockIdx.x = 1"),
+    ],
+)
+def test_values_of_the_launch_for_which_some_threads_do_not_come(body: str, value: str) -> None:
+    (finding,) = found(body)
+    assert (finding.severity, finding.basis, finding.assumptions) == (
+        "warning",
+        "assumed",
+        (f"launches may have {value}",),
+    )
+    assert f"where {value}: the others never come to it" in finding.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"if (t >= n) return; {WAIT}",
+        f"if (blockIdx.x < n) {WAIT}",
+        f"if (n > 64 && t < n) {WAIT}",
+        f"int m = h[0]; if (t < m) {WAIT}",  # the data may always be a multiple of the block
+        f"if (t < n) s[t] = 1; {WAIT}",
+        f"if (64 * blockIdx.x + t < 64 * n) {WAIT}",
+        f"if (t < 64 * gridDim.x) {WAIT}",
+    ],
+)
+def test_conditions_that_the_threads_of_a_block_share(body: str) -> None:
+    assert found(body) == []

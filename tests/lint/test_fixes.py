@@ -220,4 +220,4 @@ def test_what_a_helper_does_for_several_kernels_is_told_once() -> None:
     for name in ("a", "b"):
         text += f"// bankcheck: block=32\n__global__ void {name}() {{ __shared__ float t[64]; put(t); }}\n"
     assert [f.code for f in lint(text).findings] == ["BC101"]
-    assert "'s[threadIdx.x * 2]' of 't'" in lint(text).findings[0].message
+    assert "'s[threadIdx.x * 2]' in 't'" in lint(text).findings[0].message

@@ -37,3 +37,20 @@ def test_the_assumption_gives_the_count_of_the_merged_access() -> None:
     body = "__shared__ float s[512]; for (int i = 0; i < 8; i++) n += s[8 * threadIdx.x + i];"
     (finding,) = lint(kernel(body)).findings
     assert finding.wavefronts == 8 and "one of 16 bytes, which takes 8 wavefronts (ideal 4)" in finding.assumptions[0]
+
+
+def test_a_conflict_that_merging_would_cure_says_so() -> None:
+    start = "__shared__ float s[256]; int t = threadIdx.x; float v = 0;\n"
+    pairs = lint(kernel(start + "v = s[2 * t] + s[2 * t + 1];")).findings
+    assert [f.severity for f in pairs] == ["warning"] * 2
+    assert all(f.message.endswith("into one 8-byte load, and then nothing is lost") for f in pairs)
+    (alone,) = lint(kernel(start + "v = s[2 * t];")).findings
+    assert "merges" not in alone.message
+    wide = lint(kernel(start + "for (int i = 0; i < 4; i++) v += s[t % 8 * 32 + i];")).findings
+    assert wide and all("nothing is lost" not in f.message for f in wide)
+
+
+def test_the_array_is_named_where_its_name_is_not_in_the_text() -> None:
+    start = "__shared__ float s[256]; float* p = s; int t = threadIdx.x;\n"
+    assert "load 'p[t * 4]' in 's' takes" in lint(kernel(start + "o[t] = p[t * 4];")).findings[0].message
+    assert "load 's[t * 4]' takes" in lint(kernel(start + "o[t] = s[t * 4];")).findings[0].message

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bankcheck.lint import races
+from bankcheck.lint.meeting import Meetings
 from tests.lint.helpers import kernel, lint
 
 THREADS = 64
@@ -26,10 +27,10 @@ def written(statements: list[Statement]) -> str:
     return "\n".join(forms[kind].format(offset) for kind, offset in statements)
 
 
-def meet(one: str, other: str, warp_apart: bool) -> bool:
-    """Whether two threads touch one element, through two offsets that are written differently."""
+def meet(one: str, other: str, first: str, warp_apart: bool) -> bool:
+    """Whether two threads touch one element; not if all threads have stored there what they load."""
     places = [[eval(offset, {}, {"t": t}) for t in range(THREADS)] for offset in (one, other)]
-    return one != other and any(
+    return (one != other or first == "load") and any(
         places[0][a] == places[1][b] and a != b and not (warp_apart and a // 32 == b // 32)
         for a in range(THREADS)
         for b in range(THREADS)
@@ -43,7 +44,7 @@ def expected(statements: list[Statement]) -> set[tuple[int, int]]:
             between = {kind for kind, _ in statements[i + 1 : j]}
             if second == "barrier":
                 break
-            if {first, second} == {"store", "load"} and meet(one, other, "warp" in between):
+            if {first, second} == {"store", "load"} and meet(one, other, first, "warp" in between):
                 pairs.add((i + 4, j + 4))
     return pairs
 
@@ -71,8 +72,8 @@ def test_many_accesses_of_one_kind_hide_no_race_and_are_not_compared_one_by_one(
     many: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared = []
-    meet = races._meet
-    monkeypatch.setattr(races, "_meet", lambda *of: compared.append(of) or meet(*of))
+    answer = Meetings.__call__
+    monkeypatch.setattr(Meetings, "__call__", lambda *of: compared.append(of) or answer(*of))
     later = "__syncthreads();\nfor (int i = 0; i < n; i++) {\no[t] = s[63 - t];\n__syncthreads();\ns[t] = i;\n}"
     lines = many.count("\n") + 4
     assert found(many + later) == {(lines + 4, lines + 2)}
@@ -90,3 +91,109 @@ def test_what_is_too_much_to_be_compared_is_told() -> None:
     assert note.severity == "note" and "there may be more" in note.message
     findings = [f for f in lint(kernel(f"{START}\n{stores}\n{loads}", "64")).findings if f.code == "BC402"]
     assert [f.severity for f in findings] == ["note"] + ["error"] * races.MAX_RACES
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if (t == 0) s[0] = 0;\natomicAdd(&s[0], 1);", {(4, 5)}),
+        ("s[0] = 0;\natomicAdd(&s[0], 1);", {(4, 5)}),
+        ("atomicAdd(&s[0], 1);\no[t] = s[0];", {(4, 5)}),
+        ("atomicAdd(&s[t], 1);\no[t] = s[63 - t];", {(4, 5)}),
+        ("o[t] = s[t];\natomicMax(&s[t ^ 1], 1);", {(4, 5)}),
+        ("atomicCAS(&s[0], 0, 1);\nif (t == 5) s[0] = 2;", {(4, 5)}),
+        ("if (t == 0) s[0] = 0;\n__syncthreads();\natomicAdd(&s[0], 1);\n__syncthreads();\no[t] = s[0];", set()),
+        ("atomicAdd(&s[0], 1);\natomicAdd(&s[t / 2], 1);", set()),
+        ("atomicAdd(&s[t], 1);\no[t] = s[t];", set()),
+        ("if (t == 0) s[0] = 0;\nif (t == 0) atomicAdd(&s[0], 1);", set()),
+        ("if (t == 0) s[0] = 1;\no[t] = s[0];", {(4, 5)}),
+        ("if (t == 0) s[0] = 1;\nif (t == 0) o[t] = s[0];", set()),
+        ("s[0] = n;\nif (t < 8) o[t] = s[0];", set()),
+        ("if (t % 32 == 0) s[t / 32] = 1;\no[t] = s[t / 32];", {(4, 5)}),
+        ("if (t == 0) s[0] = 0;\natomicAdd(&s[(int)g[t]], 1);", set()),
+    ],
+)
+def test_atomics_and_addresses_of_several_threads(body: str, expected: set[tuple[int, int]]) -> None:
+    assert found(body.replace("float", "int")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("s[t] = 1;\no[t] = s[63 - t];", "reads here what thread 63 writes"),
+        ("o[t] = s[63 - t];\ns[t] = 1;", "overwrites here what thread 63 reads"),
+        ("atomicAdd(&s[t], 1);\no[t] = s[63 - t];", "reads here what thread 63 updates"),
+        ("s[t] = 1;\natomicAdd(&s[63 - t], 1);", "updates here what thread 63 writes"),
+    ],
+)
+def test_what_happens_is_told(text: str, says: str) -> None:
+    (finding,) = [f for f in lint(kernel(START + "\n" + text, str(THREADS))).findings if f.code == "BC402"]
+    assert f"{says} in line 4, with no __syncthreads() between" in finding.message
+
+
+LOOP = "for (int i = 0; i < {}; i++) {{\n{}\n}}"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (LOOP.format("n", "if (i + 1 < n) s[(i + 1) % 2 * 64 + t] = 1;\n__syncthreads();\n"
+                          "o[t] = s[i % 2 * 64 + 63 - t];"), {(7, 5)}),
+        (LOOP.format("4", "if (i > 0) s[t ^ 31] = 1;\no[t] = s[t];\n__syncthreads();"), {(5, 6)}),
+        (LOOP.format("4", "s[t] = 1;\n__syncthreads();\nif (i % 2) o[t] = s[63 - t];"), {(7, 5)}),
+        (LOOP.format("64", "o[t] += s[t ^ i];") + "s[t] = 1;", {(5, 6)}),
+        (LOOP.format("2", "__syncthreads();\ns[i ? t : 63 - t] = 1;") + "\no[t] = s[t];", set()),
+        (LOOP.format("2", "__syncthreads();\ns[i ? 63 - t : t] = 1;") + "\no[t] = s[63 - t];", set()),
+        ("o[t] = s[t];\n" + LOOP.format("2", "s[i ? 63 - t : t] = 1;\n__syncthreads();"), set()),
+        ("if (t < n) s[t] = 1;\no[t] = s[63 - t];", {(4, 5)}),
+        ("if (n == 1) s[t] = 1;\nif (n == 2) o[t] = s[63 - t];", set()),
+        ("if (n > 1) s[t] = 1;\nif (n < 9) o[t] = s[63 - t];", {(4, 5)}),
+        ("if (g[0] > 1) s[t] = 1;\no[t] = s[63 - t];", set()),
+    ],
+)  # fmt: skip
+def test_iterations_and_values_for_which_it_happens(body: str, expected: set[tuple[int, int]]) -> None:
+    assert found(body) == expected
+
+
+COPY = "__pipeline_memcpy_async(&s[t], &g[t], 4); __pipeline_commit();\n"
+ASM = """unsigned at = __cvta_generic_to_shared(&s[t]);
+asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(at), "l"(g + t)); asm volatile("cp.async.commit_group;");
+"""
+NO_WAIT, NO_BARRIER = "no wait for the copy (cp.async.wait_all or the like)", "no __syncthreads()"
+
+
+@pytest.mark.parametrize("copy", [COPY, ASM], ids=["pipeline", "assembly"])
+@pytest.mark.parametrize(
+    ("between", "read", "missing"),
+    [
+        ("", "s[t]", [NO_WAIT]),
+        ("", "s[63 - t]", [f"{NO_WAIT} and {NO_BARRIER}"]),
+        ("__syncthreads();", "s[63 - t]", [NO_WAIT]),
+        ("__pipeline_wait_prior(0);", "s[t]", []),
+        ("__pipeline_wait_prior(0);", "s[63 - t]", [NO_BARRIER]),
+        ('asm volatile("cp.async.wait_all;"); __syncthreads();', "s[63 - t]", []),
+        ('asm volatile("cp.async.wait_group 0;"); __syncthreads();', "s[63 - t]", []),
+        ("if (n) __pipeline_wait_prior(0);", "s[t]", []),
+        ("wait_for_copies();", "s[t]", []),
+        ("", "s[t + 64]", []),
+    ],
+)
+def test_copies_are_waited_for(copy: str, between: str, read: str, missing: list[str]) -> None:
+    findings = lint(kernel(f"{START}\n{copy}{between}\no[t] = {read};", str(THREADS))).findings
+    told = [f.message.partition(", with ")[2].removesuffix(" between") for f in findings if f.code == "BC402"]
+    assert told == missing
+
+
+def test_two_stages_that_are_copied_in_turn() -> None:
+    stages = """
+        __pipeline_memcpy_async(&s[t], &g[t], 4); __pipeline_commit();
+        for (int k = 0; k < n; k++) {
+          if (k + 1 < n) { __pipeline_memcpy_async(&s[(k + 1) % 2 * 64 + t], &g[t], 4); __pipeline_commit(); }
+          __pipeline_wait_prior(1);
+          __syncthreads();
+          o[t] += s[k % 2 * 64 + 63 - t];
+          __syncthreads();
+        }
+    """
+    assert found(stages) == set()
+    assert found(stages.replace("__pipeline_wait_prior(1);", "")) != set()

@@ -1,0 +1,88 @@
+"""Cooperative groups: which threads wait for each other in `group.sync()`.
+
+What a group is follows from how its name is declared, the last time above: `cg::thread_block_tile<16> tile = ...`,
+`auto grid = cg::this_grid();`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import NamedTuple
+
+WHOLE_BLOCK = 0
+"""Stands for the size of a group that is the whole block, or contains it."""
+ITSELF = 1
+"""A thread that waits for nobody else, but for its own asynchronous copies."""
+WARP = 32
+MAX_WRITTEN = 200
+"""Characters of an expression that is read as a group."""
+
+_WHOLE = {
+    "thread_block": True, "this_thread_block": True,
+    "grid_group": False, "this_grid": False, "multi_grid_group": False, "this_multi_grid": False,
+    "cluster_group": False, "this_cluster": False,
+}  # fmt: skip
+"""Types of such groups, and functions that return them; and whether `thread_rank()` is that in the block."""
+_IN_WARPS = ("coalesced_group", "coalesced_threads")
+_TILES = ("thread_block_tile", "tiled_partition")
+MAKERS = frozenset((*_WHOLE, *_IN_WARPS, *_TILES))
+"""Functions that only say which threads are a group (and types, which are called so as well): nobody waits in them."""
+_KIND = r"\b([A-Za-z_]\w*)\s*(?:<\s*(\w+)(?:[^;{}()<>]|<[^;{}()<>]*>)*>)?"
+
+
+class Group(NamedTuple):
+    """The threads of a cooperative group."""
+
+    threads: int
+    """How many consecutive threads wait for each other; WHOLE_BLOCK if it is all of them."""
+    ranked: bool = False
+    """Whether `thread_rank()` counts just these threads, all of them, in their order."""
+
+
+Number = Callable[[str], int]
+"""What a name in the source stands for, less than 1 if that is not known."""
+_Declarations = list[tuple[int, str, str]]
+"""(where a name is declared, type of the group or function that makes it, its template argument), in order."""
+
+
+class Groups:
+    """The groups of one file."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._declared: dict[str, _Declarations] = {}
+
+    def __call__(self, written: str, at: int, number: Number) -> Group | None:
+        """The group that an expression at a place in the text is, None if that is not known."""
+        made = len(written) < MAX_WRITTEN and re.fullmatch(rf"[\w:\s]*?{_KIND}\s*\(.*\)", written, re.DOTALL)
+        if made:
+            return _group(made[1], made[2], number)
+        if written not in self._declared:
+            self._declared[written] = self._declarations(written) if re.fullmatch(r"\w+", written) else []
+        declared = self._declared[written]
+        above = bisect_left(declared, (at,)) - 1
+        return _group(*declared[above][1:], number) if above >= 0 else None
+
+    def _declarations(self, name: str) -> _Declarations:
+        """A type in front of the name, or a function behind `auto`; of other types nothing is known."""
+        pattern = rf"{_KIND}\s*(?:const\s*)?&{{0,2}}\s*\b{name}\b\s*(?=[=({{;,)])"
+        pattern += rf"(?:=\s*(?:\w+\s*::\s*)*{_KIND}\s*\()?"
+        found = []
+        for match in re.finditer(pattern, self._text):
+            kind, argument = (match[3], match[4]) if match[1] == "auto" else (match[1], match[2])
+            if kind not in ("return", "case", "else"):
+                found.append((match.start(), kind or "", argument or ""))
+        return found
+
+
+def _group(kind: str, argument: str, number: Number) -> Group | None:
+    if kind in _WHOLE:
+        return Group(WHOLE_BLOCK, ranked=_WHOLE[kind])
+    if kind in _IN_WARPS:
+        return Group(WARP)
+    if kind in _TILES and argument:
+        threads = int(argument) if argument.isdecimal() and len(argument) < 5 else number(argument)
+        return Group(threads, ranked=True) if 0 < threads <= 1024 else None
+    return None

@@ -1,0 +1,121 @@
+"""BC402 and BC401 with cooperative groups: who waits for whom in `sync()`, and which barrier is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lint.helpers import counts, kernel, lint
+
+START = "__shared__ float s[128]; int t = threadIdx.x; "
+WRITE = "s[t] = g[t]; "
+
+
+def races(body: str, block: str = "128") -> list[str]:
+    """The barriers that are missing."""
+    found = [f for f in lint(kernel(START + body, block)).findings if f.code == "BC402"]
+    return [f.message.partition(" with no ")[2].removesuffix(" between") for f in found]
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "auto grid = cg::this_grid(); grid.sync();",
+        "cg::grid_group grid = cg::this_grid(); cg::sync(grid);",
+        "cooperative_groups::this_grid().sync();",
+        "cg::cluster_group all = cg::this_cluster(); all.sync();",
+        "cg::this_cluster().sync();",
+        "const auto all(cg::this_cluster()); all.sync();",
+        "cg::thread_block cta = cg::this_thread_block(); cg::sync(cta);",
+        "auto cta = cooperative_groups::this_thread_block(); cta.sync();",
+        "auto half = cg::tiled_partition<128>(cg::this_thread_block()); half.sync();",
+        "cg::sync(cg::this_thread_block());",
+        "some_group all = make(); all.sync();",
+        "auto all = cg::this_multi_grid(); all.sync();",
+    ],
+)
+def test_groups_that_contain_the_block_or_may_do_so(wait: str) -> None:
+    assert races(WRITE + wait + " o[t] = s[127 - t];") == []
+
+
+@pytest.mark.parametrize(
+    ("group", "apart", "missing"),
+    [
+        ("cg::tiled_partition<32>(cta)", 32, "__syncthreads()"),
+        ("cg::tiled_partition<16>(cta)", 16, "__syncwarp()"),
+        ("cg::tiled_partition<64>(cta)", 64, "__syncthreads()"),
+        ("cg::coalesced_threads()", 32, "__syncthreads()"),
+    ],
+)
+def test_tiles_wait_for_their_own_threads_only(group: str, apart: int, missing: str) -> None:
+    wait = f"cg::thread_block cta = cg::this_thread_block(); auto tile = {group}; tile.sync(); "
+    assert races(WRITE + wait + f"o[t] = s[t ^ {apart // 2}];") == []
+    assert races(WRITE + wait + f"o[t] = s[t ^ {apart}];") == [missing]
+
+
+@pytest.mark.parametrize("count", ["16", "N"])
+def test_the_type_says_as_much_as_the_function(count: str) -> None:
+    wait = (
+        f"constexpr int N = 16; cg::thread_block_tile<{count}> tile = cg::tiled_partition<{count}>(cta); tile.sync();"
+    )
+    assert races(WRITE + wait + " o[t] = s[t ^ 15];") == []
+    assert races(WRITE + wait + " o[t] = s[t ^ 16];") == ["__syncwarp()"]
+
+
+def test_a_name_means_the_group_declared_last() -> None:
+    text = """
+        __global__ void a(float* o) { auto all = cg::this_grid(); all.sync(); }
+        // bankcheck: block=64
+        __global__ void b(float* o) {
+          __shared__ float s[64];
+          auto all = cg::tiled_partition<32>(cg::this_thread_block());
+          s[threadIdx.x] = 1;
+          all.sync();
+          o[threadIdx.x] = s[63 - threadIdx.x];
+        }
+    """
+    assert [f.code for f in lint(text).findings] == ["BC402"]
+    whole = text.replace("cg::tiled_partition<32>(cg::this_thread_block())", "cg::this_grid()")
+    assert [f.code for f in lint(whole).findings] == []
+
+
+def test_ranks_are_those_of_blocks_and_tiles_and_of_nothing_else() -> None:
+    start = START + "auto group = {}; o[t] = s[4 * group.thread_rank()];"
+    assert counts(start.format("cg::this_thread_block()")) == [("s[4 * group.thread_rank()]", 4)]
+    assert counts(start.format("cg::tiled_partition<8>(cta)")) == [("s[4 * group.thread_rank()]", 1)]
+    assert counts(start.format("cg::this_grid()")) == [("s[4 * group.thread_rank()]", None)]
+    assert counts(start.format("cg::coalesced_threads()")) == [("s[4 * group.thread_rank()]", None)]
+
+
+def test_a_barrier_of_the_grid_must_be_met_by_all_threads() -> None:
+    found = lint(kernel(START + "if (t < 16) cg::this_grid().sync();", "128")).findings
+    assert [f.code for f in found] == ["BC401"]
+
+
+@pytest.mark.parametrize(
+    ("reads", "missing"),
+    [
+        ("o[t] = s[(t + 3) % 128];", ["__syncthreads()"]),
+        ("o[t] = s[t ^ 3];", ["__syncwarp()"]),
+        ("#pragma unroll\nfor (int i = 1; i < 64; i *= 2) o[t] += s[t ^ i];", ["__syncthreads()"]),
+    ],
+)
+def test_the_barrier_that_is_asked_for_is_enough_for_all_threads(reads: str, missing: list[str]) -> None:
+    assert races(WRITE + reads) == missing
+
+
+def test_a_group_that_is_a_parameter_beside_other_templates() -> None:
+    text = """
+        __device__ void f(cuda::barrier<cuda::thread_scope_block> &barrier, const float* g, float* o,
+                          cg::thread_block_tile<16, cg::thread_block> &tile) {
+          __shared__ float s[64];
+          s[tile.thread_rank()] = g[0];
+        }
+        // bankcheck: block=64
+        __global__ void k(const float* g, float* o) {
+          __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
+          auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+          f(barrier, g, o, tile);
+        }
+    """
+    (row,) = [row for row in lint(text).rows if row.array == "s"]
+    assert (row.wavefronts, row.ways) == (1, 1)
