@@ -56,6 +56,8 @@ class Launches:
     problems: list[tuple[int, str]] = field(default_factory=list)
     """(line, text) of directives that make no sense."""
     left_out: int = 0
+    merged: dict[str, None] = field(default_factory=dict)
+    """What is assumed of launches that are judged together with others, whose blocks are known."""
     failing: list[str] = field(default_factory=list)
     """What is wrong with launches that no device can do."""
 
@@ -146,7 +148,9 @@ def launches_of(
             merged = {**numbers, **values, **base.values, **fixed}
             launch = base._replace(values=merged, types={**defaults, **kinds, **base.types})
             key = (launch.block, tuple(sorted(merged.items())), tuple((n, str(t)) for n, t in launch.types.items()))
-            chosen.setdefault(key, launch)
+            same = chosen.setdefault(key, launch)
+            if launch.block_is_assumed and not same.block_is_assumed:
+                result.merged[f"{launch.assumed[0]}, as the launch at {same.origin} has"] = None
     result.chosen = list(chosen.values())[:MAX_LAUNCHES]
     result.left_out = len(chosen) - len(result.chosen)
     return result

@@ -98,7 +98,7 @@ def _fragments(facts: Facts) -> Iterator[Finding]:
 def _left_out(facts: Facts) -> Iterator[Finding]:
     """Launches that are not judged: too many, or no device can do them."""
     for launches in facts.launches:
-        texts = launches.failing
+        texts = [*launches.failing, *(f"'{launches.kernel.name}' is judged for {text}" for text in launches.merged)]
         if launches.left_out:
             text = f"{launches.left_out} more launches and instances of '{launches.kernel.name}' are not judged: "
             texts = [*texts, f"{text}only the first {len(launches.chosen)} are"]

@@ -31,9 +31,14 @@ def applied(text: str, hint: str) -> str:
     if "column ^ row" in hint:
         rest = re.sub(r"s\[([^]]*)\]\[([^]]*)\]", r"s[\1][(\2) ^ (\1)]", rest)
     if skip := re.search(r"index i (\+ i / \d+(?: \* \d+)?) in place", hint):
-        step = skip[1].replace("i", "({0})")
-        rest = re.sub(r"\bs\[([^]]*)\]", lambda m: f"s[({m[1]}) {step.format(m[1])}]", rest)
+        step = skip[1].replace("i", "{0}")
+        rest = re.sub(r"\bs\[([^]]*)\]", lambda m: f"s[{_operand(m[1])} {step.format(_operand(m[1]))}]", rest)
     return head + declaration + rest
+
+
+def _operand(text: str) -> str:
+    """An expression as an operand; `(x) + 1` would read like a cast."""
+    return text if text.isidentifier() else f"({text})"
 
 
 def found(result: FileResult) -> set[tuple[str, int]]:

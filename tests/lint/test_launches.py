@@ -30,6 +30,8 @@ def test_a_launch_that_is_not_known_is_judged_beside_one_that_is(order: int) -> 
 def test_a_block_that_is_known_is_not_assumed_as_well() -> None:
     host = "void f(float* a, int n) { k<<<1, n>>>(a); k<<<1, 256>>>(a); }\n"
     assert blocks(host) == {(256, 1, 1): "computed"}
+    (note,) = notes(host)
+    assert "blocks of 256 threads (the block of the launch at k.cu:2 is not a constant)" in note
 
 
 @pytest.mark.parametrize(
