@@ -184,6 +184,8 @@ class Lowering:
         operand = self.integer(field_of(node, "argument"))
         if sign == "+":
             return expr.cast(operand, expr.promote(operand.ctype))
+        if sign not in _UNARY:
+            raise self.error(f"the operator '{sign}' is not understood here", node)
         return expr.unary(_UNARY[sign], operand, self.snippet.span(node))
 
     def _binary_expression(self, node: Tree, pointer: bool) -> Entity:

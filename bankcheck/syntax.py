@@ -132,7 +132,13 @@ def field_of(node: Tree, name: str) -> Tree:
     return child
 
 
+_IN_WORDS = {
+    "not": "!", "compl": "~", "and": "&&", "or": "||", "bitand": "&", "bitor": "|", "xor": "^",
+    "not_eq": "!=", "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=",
+}  # fmt: skip
+
+
 def operator_of(node: Tree) -> str:
-    """The operator of an expression, as it is written."""
+    """The operator of an expression; for `not`, `and` and the like the sign that they stand for."""
     child = node.child_by_field_name("operator")
-    return child.type if child is not None else ""
+    return _IN_WORDS.get(child.type, child.type) if child is not None else ""

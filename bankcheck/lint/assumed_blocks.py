@@ -7,6 +7,7 @@ from math import prod
 
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const
+from bankcheck.hardware import WARP_LANES
 from bankcheck.launch import MAX_THREADS, Block
 from bankcheck.lint.interpret import Interpreter
 from bankcheck.lint.machine import Launch
@@ -44,6 +45,8 @@ class BlockAssumption:
         known = prod(size for size in shape if size)
         least = THREADS if known <= THREADS else MAX_THREADS
         left = max(1, (self._bound or least) // max(1, known))
+        if known > 1 and left > WARP_LANES:  # whole warps, where the rest does not divide the bound
+            left -= left % WARP_LANES
         free = [axis for axis, size in enumerate(shape) if size is None]
         used = [axis for axis in free if f"threadIdx.{'xyz'[axis]}" in body] or free[:1]
         if shape == NOT_KNOWN:

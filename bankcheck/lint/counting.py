@@ -70,9 +70,10 @@ class Counts:
         Returns what tells its cases from others.
         """
         rule, shifts, last, floating = self._setting
-        lanes = wrapped(lanes)
         counted = lanes[: 8 * rule.matrices] if rule.matrices else lanes
         present = [lane for lane in counted if lane is not None]
+        if present and not (expr.INT.low <= min(present) and max(present) <= expr.INT.high):
+            return self.add(wrapped(lanes), values, exact)
         if not present and lanes.count(None) == len(lanes):
             return []
         start = min(present, default=0) if floating else 0

@@ -243,7 +243,7 @@ class Loops(Unrolling):
             name = variable.placeholder.name
             if name in steps and not isinstance(variable.start, Unknown):
                 values[name] = self._at(variable, steps[name], counter.iteration)
-                if not doubts and loops.is_zero(steps[name]) and leaving.untouched(left, variable):
+                if loops.is_zero(steps[name]) and leaving.untouched(left, variable):
                     lasts[name] = variable.start
                 elif left.breaks:
                     pass

@@ -41,6 +41,8 @@ _TOKEN = re.compile(
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)", re.DOTALL)
 _DEFINE = re.compile(r"(\w+)(\([^)]*\))?[ \t]*(.*)", re.DOTALL)
 _COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+_BETWEEN = re.compile(rf"""{_COMMENT}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|[()\[\]{{}},]""", re.DOTALL)
+"""What may end an argument of a macro, and what hides such characters."""
 _PRAGMA = re.compile(r'\b_Pragma\s*\(\s*(?:L|u8|[uU])?"(?:\\.|[^"\\])*"\s*\)')
 _PREDEFINED = {
     "__CUDACC__": "1", "__NVCC__": "1", "__CUDA_ARCH__": "900", "__cplusplus": "201703L",
@@ -297,17 +299,17 @@ def _arguments(text: str, start: int) -> tuple[list[str], int]:
     if opening is None:
         return [], 0
     depth, arguments, piece_start = 1, [], opening.end()
-    for token in re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|[()\[\]{},]').finditer(text, opening.end()):
+    for token in _BETWEEN.finditer(text, opening.end()):
         character = token.group()
         if character in "([{":
             depth += 1
         elif character in ")]}":
             depth -= 1
             if depth == 0:
-                arguments.append(text[piece_start : token.start()].strip())
+                arguments.append(_without_comments(text[piece_start : token.start()]).strip())
                 return arguments, token.end()
         elif character == "," and depth == 1:
-            arguments.append(text[piece_start : token.start()].strip())
+            arguments.append(_without_comments(text[piece_start : token.start()]).strip())
             piece_start = token.end()
         if token.end() - opening.end() > MAX_EXPANSION:
             break

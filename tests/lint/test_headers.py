@@ -11,6 +11,7 @@ from bankcheck.lint.config import Config, load_config
 from bankcheck.lint.files import Input
 from bankcheck.lint.findings import FileResult
 from bankcheck.lint.run import check_one
+from tests.lint.helpers import codes, kernel
 
 TILE = """
 #pragma once
@@ -368,3 +369,11 @@ def test_an_editor_may_give_a_shorter_file_than_the_one_that_it_includes(helpers
     )
     result = check_one(Input("k.cu", text.encode()), Config(root=helpers), ())
     assert not result.failure and "BC101" in {f.code for f in result.findings}
+
+
+@pytest.mark.parametrize("comment", ["// in place", "// it's", "// a)", "/* , */", '// "'])
+def test_a_comment_in_an_argument_of_a_macro(comment: str) -> None:
+    text = "#define CHECK(x) do { auto e = (x); } while (0)\n"
+    text += f"void f(int n) {{\n  CHECK(g(n, {comment}\n    1));\n}}\n"
+    text += kernel("__shared__ float s[1024];\ns[threadIdx.x * 2] = 1;")
+    assert codes(text) == ["BC101@9"]

@@ -45,6 +45,8 @@ def test_a_block_that_is_known_is_not_assumed_as_well() -> None:
         ("__launch_bounds__(64)", "n", "", (64, 1, 1)),
         ("", "dim3(n, 4)", "", (64, 4, 1)),
         ("", "dim3(n, 512)", "", (2, 512, 1)),
+        ("", "dim3(n, 3)", "", (64, 3, 1)),
+        ("", "dim3(n, 48)", "", (5, 48, 1)),
         ("", "n", " + threadIdx.z", (8, 8, 4)),
     ],
 )

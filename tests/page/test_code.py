@@ -137,7 +137,7 @@ def test_a_finding_opens_and_says_the_fix_and_what_it_assumes(made: Made, open_p
     facts = dict(zip(*(page.locator(f".item {tag}").all_inner_texts() for tag in ("dt", "dd")), strict=True))
     assert facts["counts"] == "wavefronts 32, ideal 1, excess 31, n-way 32"
     assert facts["kernel"] == "transpose" and facts["known how"] == "computed"
-    assert facts["fix"].startswith("pad its rows: float tile[32][33]")
+    assert facts["fix"].startswith("pad its rows: float tile[TILE][TILE + 1]")
     page.locator(".item summary").click()
     assert not page.locator(".item dl").is_visible()
 
