@@ -36,6 +36,9 @@ RANKS = [
 ]
 """Data flows from the top down: a module imports only from its own package and from ranks above."""
 
+LINT = ["text", "interpreter", "launching", "counting", "facts", "checking", "fixing", "pipeline", "run"]
+"""The same inside `lint`: each of these imports only from those in front of it, and from what is not named here."""
+
 TRUSTED = ("errors", "hardware", "banks", "expr", "layout")
 """What every claim rests on: standard library only, readable in one sitting."""
 
@@ -86,6 +89,14 @@ def test_imports_point_up(module: str) -> None:
             continue
         same_package = _short(imported).split(".")[0] == _short(module).split(".")[0]
         assert same_package or _rank(imported) < _rank(module), f"{module} imports {imported}"
+
+
+@pytest.mark.parametrize("module", sorted(m for m in MODULES if m.startswith("bankcheck.lint.")))
+def test_imports_point_up_in_lint(module: str) -> None:
+    part = module.split(".")[2]
+    below = LINT[LINT.index(part) + 1 :] if part in LINT else []
+    for imported in _imports(MODULES[module]):
+        assert not imported.startswith("bankcheck.lint.") or imported.split(".")[2] not in below, imported
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))

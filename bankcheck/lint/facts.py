@@ -10,20 +10,20 @@ from itertools import chain
 from bankcheck.ctype import Opaque, name_of, size_of
 from bankcheck.expr import Span
 from bankcheck.launch import Block
-from bankcheck.lint.counting import Counter
+from bankcheck.lint.counting.cases import Counter
+from bankcheck.lint.counting.judge import Judge
+from bankcheck.lint.counting.neighbours import with_merging_assumed
+from bankcheck.lint.counting.vector_members import merge_members
+from bankcheck.lint.counting.verdict import Case, Verdict
 from bankcheck.lint.findings import AccessRow, Basis, Label, Place
-from bankcheck.lint.glance import DECLARING_MACRO
-from bankcheck.lint.interpret import execute
-from bankcheck.lint.judge import Judge
-from bankcheck.lint.launches import KnownLaunch, Launches, launches_of
-from bankcheck.lint.machine import Change, Launch, Run, both
-from bankcheck.lint.memory import Buffer, Site
-from bankcheck.lint.merge import merge_members
-from bankcheck.lint.neighbours import with_merging_assumed
-from bankcheck.lint.program import Function, Program
-from bankcheck.lint.source import Source
-from bankcheck.lint.textfile import Directive
-from bankcheck.lint.verdict import Case, Verdict
+from bankcheck.lint.interpreter.interpret import execute
+from bankcheck.lint.interpreter.machine import Change, Launch, Run, both
+from bankcheck.lint.interpreter.memory import Buffer, Site
+from bankcheck.lint.launching.launches import KnownLaunch, Launches, launches_of
+from bankcheck.lint.text.prefilter import DECLARING_MACRO
+from bankcheck.lint.text.program import Function, Program
+from bankcheck.lint.text.source import Source
+from bankcheck.lint.text.textfile import Directive
 from bankcheck.syntax import Tree
 
 MAX_REGIONS = 20

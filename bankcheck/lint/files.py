@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bankcheck.errors import BankcheckError
 from bankcheck.filenames import shown_name
 from bankcheck.lint.config import Config, matches
-from bankcheck.lint.glance import Header, Include
+from bankcheck.lint.text.prefilter import Header, Include
 
 SUFFIXES = (".cu", ".cuh")
 MAX_BYTES = 8 << 20

@@ -14,10 +14,10 @@ from bankcheck.errors import BankcheckError
 from bankcheck.lint.config import Config
 from bankcheck.lint.files import Input, include_for, is_excluded, name_of, read, shown
 from bankcheck.lint.findings import FileResult, Finding, Place, with_fingerprints
-from bankcheck.lint.glance import Header, Include, headers_of, may_use_shared
+from bankcheck.lint.text.prefilter import Header, Include, headers_of, may_use_shared
 
 if TYPE_CHECKING:
-    from bankcheck.lint.launches import KnownLaunch
+    from bankcheck.lint.launching.launches import KnownLaunch
 
 _ENDS = re.compile(r"([;{}])")
 _CALLED = re.compile(r"\b(?!__)(\w+)\s*\(")
@@ -120,13 +120,13 @@ def _checked(
         others = tuple(launch for launch in launches if _is_about(launch, path))
 
         def check(include: Include | None) -> FileResult:
-            from bankcheck.lint.check import check_file  # takes longer to load than most files to look at
+            from bankcheck.lint.pipeline import check_file  # takes longer to load than most files to look at
 
             return check_file(text, path, config, others, include)
 
         if not use_cache or config.machine_code is not None:
             return check(include)
-        from bankcheck.lint.remember import remembered
+        from bankcheck.lint.file_cache import remembered
 
         return remembered(path, text, (config, others), include, check)
     except BankcheckError as problem:
@@ -160,9 +160,9 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
 
     try:
         text = read(item)
-        from bankcheck.lint.launches import find_launches
-        from bankcheck.lint.program import read_program
-        from bankcheck.lint.source import Source
+        from bankcheck.lint.launching.launches import find_launches
+        from bankcheck.lint.text.program import read_program
+        from bankcheck.lint.text.source import Source
 
         source = Source(name_of(item, config), text, config.defines, include)
         own = _kernels_in(text)

@@ -17,8 +17,8 @@ from bankcheck.lint.config import Config
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import REACHED, AccessRow, Finding, Place, sort_key
 from bankcheck.lint.rules import codes_matching
-from bankcheck.lint.source import Source
-from bankcheck.lint.textfile import Suppression, TextFile
+from bankcheck.lint.text.source import Source
+from bankcheck.lint.text.textfile import Suppression, TextFile
 from bankcheck.syntax import Tree
 
 _NEVER_SUPPRESSED = frozenset(("BC900",))

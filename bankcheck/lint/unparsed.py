@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from bankcheck.lint.config import Config
-from bankcheck.lint.directives import without_function
 from bankcheck.lint.facts import MAX_REGIONS, Facts
 from bankcheck.lint.findings import Finding, Place
-from bankcheck.lint.glance import UNKNOWN_QUALIFIER, UNKNOWN_SCALAR
-from bankcheck.lint.unbraced import unbraced_declarations
+from bankcheck.lint.text.directives import without_function
+from bankcheck.lint.text.prefilter import UNKNOWN_QUALIFIER, UNKNOWN_SCALAR
+from bankcheck.lint.text.unbraced import unbraced_declarations
 from bankcheck.syntax import Tree
 
 _IGNORE = re.compile(r"[a-z]+\s*\[|i[gn]\w*o", re.IGNORECASE)

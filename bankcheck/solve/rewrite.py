@@ -21,10 +21,10 @@ from typing import NamedTuple
 from bankcheck.ctype import shape_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Span
+from bankcheck.lint.counting.requests import Offsets, Requests, requests_of
+from bankcheck.lint.counting.verdict import Verdict
 from bankcheck.lint.facts import Facts
-from bankcheck.lint.requests import Offsets, Requests, requests_of
-from bankcheck.lint.trials import excess_of
-from bankcheck.lint.verdict import Verdict
+from bankcheck.lint.fixing.trials import excess_of
 from bankcheck.solve.emit import cuda
 from bankcheck.solve.layouts import Layout, formula_of
 from bankcheck.solve.source import Choice, SourceProblem, label_of

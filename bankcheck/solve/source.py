@@ -14,15 +14,15 @@ from bankcheck.ctype import name_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Span
 from bankcheck.lint.config import Config
+from bankcheck.lint.counting.requests import Offsets, Requests, requests_of
 from bankcheck.lint.facts import Execution, Facts, gather
 from bankcheck.lint.files import Input, include_for, shown
 from bankcheck.lint.findings import Place
-from bankcheck.lint.launches import find_launches
-from bankcheck.lint.machine import Launch
-from bankcheck.lint.memory import Buffer, Site
-from bankcheck.lint.program import read_program
-from bankcheck.lint.requests import Offsets, Requests, requests_of
-from bankcheck.lint.source import Source
+from bankcheck.lint.interpreter.machine import Launch
+from bankcheck.lint.interpreter.memory import Buffer, Site
+from bankcheck.lint.launching.launches import find_launches
+from bankcheck.lint.text.program import read_program
+from bankcheck.lint.text.source import Source
 from bankcheck.solve.families import Limits
 from bankcheck.solve.problem import Problem
 from bankcheck.solve.search import explained, solve

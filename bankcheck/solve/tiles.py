@@ -16,8 +16,8 @@ from bankcheck.ctype import BUILT_IN, Record, Type, name_of, shape_of, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import Const, Node, Op
 from bankcheck.hardware import ROW_BYTES
-from bankcheck.lint.memory import LANES, Buffer
-from bankcheck.lint.requests import Requests
+from bankcheck.lint.counting.requests import Requests
+from bankcheck.lint.interpreter.memory import LANES, Buffer
 from bankcheck.solve.problem import Request, Tile, TileAccess, tile_access
 
 MAX_ROW_LENGTHS = 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from bankcheck.lint.check import check_file
 from bankcheck.lint.config import Config
 from bankcheck.lint.findings import AccessRow, FileResult
+from bankcheck.lint.pipeline import check_file
 from bankcheck.lint.rules import codes_matching
 
 DEFAULT = Config()

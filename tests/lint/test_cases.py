@@ -15,11 +15,11 @@ from bankcheck import expr
 from bankcheck.banks import count_wavefronts
 from bankcheck.expr import Evaluator
 from bankcheck.lint.config import Config
+from bankcheck.lint.counting.verdict import Verdict, rule_of
 from bankcheck.lint.facts import Execution, Facts, gather
-from bankcheck.lint.memory import UNIFORM, Site, conjunction
-from bankcheck.lint.program import read_program
-from bankcheck.lint.source import Source
-from bankcheck.lint.verdict import Verdict, rule_of
+from bankcheck.lint.interpreter.memory import UNIFORM, Site, conjunction
+from bankcheck.lint.text.program import read_program
+from bankcheck.lint.text.source import Source
 from tests.lint.helpers import lint
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "cases" / "cases.jsonl").read_text().splitlines()]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bankcheck.expr import Evaluator
 from bankcheck.launch import Block
-from bankcheck.lint.lanes import coordinates
-from bankcheck.lint.preprocess import preprocess
+from bankcheck.lint.counting.lanes import coordinates
+from bankcheck.lint.text.preprocess import preprocess
 from tests.lint.helpers import EVERYTHING, kernel, lint
 
 LINES = (Path(__file__).parent / "cases" / "cases.jsonl").read_text().splitlines()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bankcheck.lint import iterate, unroll
+from bankcheck.lint.interpreter import iterate, unroll
 from tests import oracle
 from tests.lint.helpers import rows
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bankcheck.lint import races
-from bankcheck.lint.meeting import Meetings
+from bankcheck.lint.checking import races
+from bankcheck.lint.checking.meeting import Meetings
 from tests.lint.helpers import kernel, lint
 
 THREADS = 64

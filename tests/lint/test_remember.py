@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Finished
 
-from bankcheck.lint.check import check_file
 from bankcheck.lint.config import Config
+from bankcheck.lint.file_cache import from_json
 from bankcheck.lint.files import Input
 from bankcheck.lint.findings import FileResult
-from bankcheck.lint.remember import from_json
+from bankcheck.lint.pipeline import check_file
 from bankcheck.lint.rules import codes_matching
 from bankcheck.lint.run import check_all
 

@@ -8,11 +8,11 @@ import pytest
 
 from bankcheck.banks import count_wavefronts
 from bankcheck.errors import BankcheckError
+from bankcheck.lint.counting.requests import Requests, requests_of
 from bankcheck.lint.facts import Facts, gather
-from bankcheck.lint.launches import find_launches
-from bankcheck.lint.program import read_program
-from bankcheck.lint.requests import Requests, requests_of
-from bankcheck.lint.source import Source
+from bankcheck.lint.launching.launches import find_launches
+from bankcheck.lint.text.program import read_program
+from bankcheck.lint.text.source import Source
 from tests.lint.helpers import kernel
 from tests.lint.test_cases import CASES, annotated, squeezed
 

@@ -1,0 +1,96 @@
+"""Which variables a piece of code may change, read from its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bankcheck.lint.interpreter import cells
+from bankcheck.lint.interpreter.closures import Closure
+from bankcheck.lint.interpreter.machine import Machine
+from bankcheck.syntax import Tree, field_of
+
+
+class Changes(Machine):
+    """Finds what code assigns to."""
+
+    def _is_plain(self, node: Tree) -> bool:
+        """A number or a name: reading it has no effects."""
+        if node.type == "identifier":
+            return self.state.lookup(self.reader.file.source(node)) is not None
+        return node.type in ("number_literal", "field_expression") and "(" not in self.reader.file.source(node)
+
+    def _changes_of(self, name: str, node: Tree) -> Iterator[Tree]:
+        """The places in a loop that may change a variable."""
+        stack = [node]
+        while stack:
+            tree = stack.pop()
+            target = None
+            if tree.type in ("assignment_expression", "update_expression"):
+                target = tree.child_by_field_name("left" if tree.type == "assignment_expression" else "argument")
+            targets = (
+                targets_of(target)
+                if target is not None
+                else tree.named_children
+                if tree.type == "argument_list"
+                else []
+            )
+            if any(self.reader.file.source(child) in (name, f"&{name}") for child in targets):
+                yield tree
+            stack.extend(tree.named_children)
+
+    def _lambda_called(self, call: Tree) -> Tree | None:
+        """The body of a lambda of this function that is called."""
+        name = call.child_by_field_name("function")
+        held = self.state.local(self.reader.file.source(name)) if name is not None else None
+        return held.value.node if held is not None and isinstance(held.value, Closure) else None
+
+    def _changed(self, node: Tree) -> list[str]:
+        """The variables that a loop may change: those it assigns to, and all cells."""
+        return [*self._assigned(node), *cells.all_names(self.state)]
+
+    def _assigned(self, node: Tree) -> list[str]:
+        """The variables that the code in a node may change."""
+        names: dict[str, None] = {}
+        seen: list[Tree] = []
+        stack = [node]
+        while stack:
+            tree = stack.pop()
+            kind = tree.type
+            target = None
+            if kind == "assignment_expression":
+                target = tree.child_by_field_name("left")
+            elif kind == "update_expression":
+                target = tree.child_by_field_name("argument")
+            elif kind == "pointer_expression" and tree.children[0].type == "&":
+                target = tree.named_children[-1]
+            elif kind == "call_expression" and (inner := self._lambda_called(tree)) is not None and inner not in seen:
+                seen.append(inner)
+                stack.append(inner)
+            elif kind == "gnu_asm_output_operand":
+                target = tree.child_by_field_name("value")
+            elif kind == "argument_list":
+                for argument in tree.named_children:
+                    if argument.type == "pointer_expression" and argument.named_children:
+                        argument = argument.named_children[-1]
+                    if argument.type == "identifier":
+                        names[self.reader.file.source(argument)] = None
+            for one in targets_of(target):
+                names["".join(self.reader.file.source(one).split())] = None
+            stack.extend(tree.named_children)
+        return list(names)
+
+
+def targets_of(target: Tree | None) -> list[Tree]:
+    """What is assigned to, without parentheses, and either of `(a ? b : c)`."""
+    found, waiting = [], [target] if target is not None else []
+    while waiting:
+        node = waiting.pop()
+        if node.type == "parenthesized_expression":
+            waiting += node.named_children[-1:]
+        elif node.type == "conditional_expression":
+            waiting += [side for name in ("consequence", "alternative") if (side := node.child_by_field_name(name))]
+        elif node.type == "comma_expression":
+            waiting += [field_of(node, "right")]
+        else:
+            found.append(node)
+    return found

@@ -1,0 +1,275 @@
+"""Declarations: variables, shared arrays, structs, enumerations, type names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bankcheck import ctype as types
+from bankcheck import expr
+from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, size_of
+from bankcheck.errors import BankcheckError
+from bankcheck.expr import CInt, Const, Node, Unknown
+from bankcheck.lint.interpreter import cells
+from bankcheck.lint.interpreter.closures import Closure, another
+from bankcheck.lint.interpreter.machine import Machine, Swizzled
+from bankcheck.lint.interpreter.memory import Buffer, Loaded, Variable
+from bankcheck.places import Address, Entity, Place
+from bankcheck.syntax import Tree, field_of, operator_of
+
+
+class Declarations(Machine):
+    """Takes in declarations."""
+
+    def type_of(self, node: Tree, declarator: Tree | None) -> Type | None:
+        """The type of one declarator of a declaration, None if it is not understood."""
+        type_node = node.child_by_field_name("type")
+        if type_node is None:
+            return None
+        try:
+            base = self.reader.type_at(type_node)
+            return self.reader.applied(declarator, base) if declarator is not None else base
+        except BankcheckError:
+            return None
+
+    def declaration(self, node: Tree) -> None:
+        """Take in a declaration, a type definition or an enumeration."""
+        kind, source = node.type, self.reader.file.source
+        if kind == "alias_declaration":
+            found = self.type_of(node, None)
+            name = node.child_by_field_name("name")
+            if found is not None and name is not None:
+                self._name_type(source(name), found)
+        elif kind in ("struct_specifier", "class_specifier", "enum_specifier"):
+            self._definition(node)
+        elif kind == "type_definition":
+            self._definition(node.child_by_field_name("type"))
+            for declarator in node.children_by_field_name("declarator"):
+                found = self.type_of(node, declarator)
+                if found is not None:
+                    self._name_type(self.reader.declared_name(declarator), found)
+        elif kind == "declaration":
+            self._definition(node.child_by_field_name("type"))
+            for declarator in node.children_by_field_name("declarator"):
+                self.variable(node, declarator)
+
+    def _definition(self, node: Tree | None) -> None:
+        """A struct or enum that is defined where it is used."""
+        if node is None or node.child_by_field_name("body") is None:
+            return
+        name = node.child_by_field_name("name")
+        if node.type == "enum_specifier":
+            value: Node = Const(-1)
+            for item in field_of(node, "body").named_children:
+                if item.type == "enumerator":
+                    given = item.child_by_field_name("value")
+                    value = self.reader.number(given) if given is not None else expr.binary("+", value, Const(1))
+                    self.state.declare(self.reader.file.source(field_of(item, "name")), Variable(expr.INT, value))
+            if name is not None:
+                self._name_type(self.reader.file.source(name), expr.INT)
+        elif name is not None:
+            text = self.reader.file.source(node)
+            if "__shared__" in text and "extern" in text:
+                self._dynamic_memory(node, self.reader.file.source(name))
+                return
+            if node.parent is None or node.parent.type != "template_declaration":
+                self._name_type(self.reader.file.source(name), self.reader.type_at(node))
+
+    def _name_type(self, name: str, ctype: Type) -> None:
+        """A name for a type. Two namespaces may give one name to two types: then it is not known which is meant."""
+        known = self.state.frame.types
+        if self.in_file_scope and name in self.launch.types:
+            return
+        if self.in_file_scope and known.get(name, ctype) != ctype:
+            ctype = Opaque(f"{name}, which is defined more than once", 0, 1)
+        known[name] = ctype
+
+    def _dynamic_memory(self, node: Tree, name: str) -> None:
+        """`struct SharedMemory { operator T*() { extern __shared__ ... } }`: a way to get at dynamic shared memory."""
+        buffer = Buffer("dynamic shared memory", ArrayType(types.VOID, 0, 1), 16, space="shared",
+                        declared=self.reader.file.span(node), dynamic=True)  # fmt: skip
+        self.calls.dynamic[name] = Place(buffer, Const(0, expr.LONG), types.VOID, 1)
+
+    def variable(self, node: Tree, declarator: Tree) -> None:
+        """One declared name."""
+        source = self.reader.file.source
+        value_node = None
+        if declarator.type == "init_declarator":
+            value_node = declarator.child_by_field_name("value")
+            declarator = declarator.child_by_field_name("declarator") or declarator
+        name = self.reader.declared_name(declarator)
+        if declarator.type == "function_declarator":
+            self._object_or_function(node, declarator, name)
+            return
+        ctype = self.type_of(node, declarator)
+        words = {source(child) for child in node.children}
+        if "__shared__" in words:
+            self._shared_array(node, declarator, name, ctype, "extern" in words, "volatile" in words)
+            return
+        refers = declarator.type == "reference_declarator"
+        if isinstance(ctype, ArrayType | Record) and not (refers and value_node is not None):
+            self._object(node, name, ctype, words, value_node)
+            return
+        if value_node is not None and value_node.type in ("argument_list", "initializer_list"):
+            inside = value_node.named_children
+            if declarator.type in ("identifier", "reference_declarator") and len(inside) == 1:
+                value_node = inside[0]
+        if value_node is None:
+            self.state.declare(name, Variable(ctype, Unknown(f"'{name}' has no value yet")))
+            return
+        if refers:
+            entity = self.reader.entity(value_node)
+            alias = isinstance(entity, Place)
+            if isinstance(entity, Place) and isinstance(entity.ctype, Record) and isinstance(ctype, Record):
+                entity = entity._replace(ctype=ctype)  # the base of an object stands at its beginning
+            why = f"'{name}' is another name for a variable"
+            is_const = "const" in words
+            self.state.declare(name, Variable(ctype, entity if alias or is_const else Unknown(why), reference=alias))
+            if not alias and not is_const:
+                self._renamed(value_node, why)
+            return
+        value = self.reader.value(value_node)
+        if isinstance(value, Place):  # `auto view = View(...)`
+            self.state.declare(name, Variable(value.ctype, cells.copied(self.state, name, value)))
+            return
+        if isinstance(value, Closure):
+            self.state.declare(name, Variable(None, another(self.reader, value)))
+            return
+        ctype = _deduced(ctype, value)
+        initial = self._initial(value, ctype, name)
+        if "constexpr" in words and isinstance(initial, Unknown) and isinstance(ctype, CInt):
+            initial = self.state.unknown(initial.reason, initial.span, ctype, uniform=True)
+        constant = declarator.type == "identifier" and not words.isdisjoint(("const", "constexpr"))
+        self.state.declare(name, Variable(ctype, initial, constant=constant))
+
+    def _renamed(self, node: Tree, why: str) -> None:
+        """What a reference may stand for is no longer followed."""
+        if node.type == "identifier":
+            self.state.assign(self.reader.file.source(node), Unknown(why))
+        elif node.type == "parenthesized_expression" and node.named_children:
+            self._renamed(node.named_children[-1], why)
+        elif node.type == "conditional_expression":
+            self._renamed(field_of(node, "consequence"), why)
+            self._renamed(field_of(node, "alternative"), why)
+        elif node.type in ("subscript_expression", "pointer_expression", "field_expression"):
+            span, text = self.reader.file.span(node), self.reader.file.written(node)
+            self.state.note(self.reader.entity(node), span, text, "pointer", f"{why}: not followed")
+
+    def _object_or_function(self, node: Tree, declarator: Tree, name: str) -> None:
+        """`Tile t(s);` reads like the declaration of a function: it is an object where `s` is a variable."""
+        ctype = self.type_of(node, None)
+        arguments = field_of(declarator, "parameters").named_children
+        variables = [self.state.lookup(self.reader.file.source(argument)) for argument in arguments]
+        if isinstance(ctype, CInt) and len(variables) == 1 and variables[0] is not None:
+            self.state.declare(name, Variable(ctype, self._initial(self.reader.value(arguments[0]), ctype, name)))
+            return
+        if not isinstance(ctype, Record) or not all(variables) or not arguments:
+            return
+        place = cells.new_object(self.state, name, ctype)
+        self.reader.construct(self.reader, place, arguments, node)
+        self.state.declare(name, Variable(ctype, place))
+
+    def _object(self, node: Tree, name: str, ctype: Type, words: set[str], value_node: Tree | None) -> None:
+        """An array or a struct; what a local one holds is followed."""
+        space = "constant" if "__constant__" in words else "global" if "__device__" in words else "local"
+        place = cells.new_object(self.state, name, ctype)
+        if space != "local" or "static" in words:
+            place = place._replace(array=Buffer(name, ctype, 16, space=space))
+        if value_node is not None:
+            self.reader.initial_value(place, value_node)
+        elif isinstance(ctype, Record) and space == "local":
+            self.reader.construct(self.reader, place, [], node)
+        self.state.declare(name, Variable(ctype, place))
+
+    def pointer_to_array(self, node: Tree) -> bool:
+        """`float (*p)[32] = t;` reads like an assignment to `float(*p)[32]`: take it in as the declaration it is.
+
+        So does `float (&row)[32] = t[1];`.
+        """
+        left, sizes = node.child_by_field_name("left"), []
+        while left is not None and left.type == "subscript_expression":
+            sizes.append(field_of(left, "indices").named_children[-1])
+            left = left.child_by_field_name("argument")
+        if not sizes or left is None or left.type != "call_expression":
+            return False
+        inside = [c for c in field_of(left, "arguments").named_children if c.type == "pointer_expression"]
+        ctype = self.reader.type_at(field_of(left, "function"))
+        if len(inside) != 1 or not size_of(ctype):
+            return False
+        for size in sizes:
+            length = self.reader.number(size)
+            ctype = ArrayType(ctype, length.value if isinstance(length, Const) else 0, size_of(ctype))
+        name = self.reader.file.source(field_of(inside[0], "argument"))
+        if inside[0].children[0].type == "&":
+            row = self.reader.entity(field_of(node, "right"))
+            if not isinstance(row, Place):
+                row = Unknown(f"what '{name}' is another name for is not known")
+            self.state.declare(name, Variable(ctype, row, reference=True))
+            return True
+        pointer = PointerType(ctype)
+        value = self._initial(self.reader.value(field_of(node, "right")), pointer, name)
+        self.state.declare(name, Variable(pointer, value))
+        return True
+
+    def _initial(self, value: Entity, ctype: Type | None, name: str) -> Entity:
+        if isinstance(value, Address):
+            return self.reader.retyped(value, ctype) if isinstance(ctype, PointerType | CInt) else value
+        if isinstance(ctype, CInt) and not isinstance(value, Place):
+            return expr.cast(value, ctype)
+        if ctype is None and not isinstance(value, Place):
+            return value
+        if isinstance(ctype, Opaque) and not ctype.size:
+            return Unknown(f"the type '{ctype.name}' of '{name}' is not known")
+        if isinstance(ctype, PointerType):
+            return Unknown(f"what '{name}' points to is not known")
+        why = f"'{name}' is no integer"
+        return replace(value, reason=why) if isinstance(value, Loaded) else Unknown(why)
+
+    def _shared_array(
+        self, node: Tree, declarator: Tree, name: str, ctype: Type | None, dynamic: bool, volatile: bool
+    ) -> None:
+        span = self.reader.file.declared_at(declarator)
+        if ctype is None:
+            ctype = self._unknown_type(node, declarator)
+        align = max(self.reader.alignment(node), types.align_of(ctype))
+        change = self.changes.get(span)
+        if change is not None and isinstance(ctype, ArrayType):
+            shape, element = types.shape_of(ctype)
+            pad = change.pad if isinstance(change, Swizzled) else change
+            ctype = types.array(element, tuple(map(sum, zip(shape, pad, strict=True))))
+        factors = self._factors(declarator)
+        buffer = Buffer(
+            name, ctype, align, False, isinstance(change, Swizzled), "shared", span, dynamic, volatile, factors
+        )
+        self.state.declare(name, Variable(ctype, Place(buffer, Const(0, expr.LONG), ctype, size_of(ctype))))
+
+    def _factors(self, declarator: Tree) -> tuple[int, ...]:
+        """The factors of a length that is written as a product."""
+        size = declarator.child_by_field_name("size") if declarator.type == "array_declarator" else None
+        while size is not None and size.type == "parenthesized_expression":
+            size = size.named_children[0]
+        if size is None or size.type != "binary_expression" or operator_of(size) != "*":
+            return ()
+        sides = [self.reader.number(field_of(size, side)) for side in ("left", "right")]
+        return tuple(side.value for side in sides if isinstance(side, Const))
+
+    def _unknown_type(self, node: Tree, declarator: Tree) -> Type:
+        type_node = node.child_by_field_name("type")
+        name = self.reader.file.source(type_node) if type_node is not None else "?"
+        base = Opaque(name, 0, 1)
+        try:
+            return self.reader.applied(declarator, base)
+        except BankcheckError:
+            return base
+
+
+def _deduced(ctype: Type | None, value: Entity) -> Type | None:
+    """What `auto` or `auto*` stands for, given the initial value; any other type as it is."""
+    if isinstance(ctype, PointerType) and isinstance(value, Address):
+        ctype = ctype.pointee if _is_auto(ctype.pointee) else ctype
+    if not _is_auto(ctype) or isinstance(value, Place):
+        return ctype
+    return PointerType(value.place.ctype) if isinstance(value, Address) else value.ctype
+
+
+def _is_auto(ctype: Type | None) -> bool:
+    return isinstance(ctype, Opaque) and ctype.name == "auto"

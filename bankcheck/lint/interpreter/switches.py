@@ -1,0 +1,158 @@
+"""Switches and labels: each case with the lanes that come to it, and what they leave behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bankcheck import expr
+from bankcheck.expr import Const, Node, Unknown
+from bankcheck.lint.interpreter import loops
+from bankcheck.lint.interpreter.choose import merge
+from bankcheck.lint.interpreter.iterate import Loops
+from bankcheck.lint.interpreter.leaving import join
+from bankcheck.lint.interpreter.memory import Variable, conjunction
+from bankcheck.lint.interpreter.state import Flow, Scopes
+from bankcheck.places import Address, Place
+from bankcheck.syntax import Tree, field_of
+
+INTO = "stands behind a label inside another statement, which is not followed"
+
+
+class Switches(Loops):
+    """Executes switches and labels."""
+
+    def sequence(self, nodes: list[Tree]) -> Flow:
+        """Statements one after the other, until one ends the block."""
+        raise NotImplementedError
+
+    def leaves(self, condition: Node, kind: Flow, why: str) -> None:
+        """Some lanes leave; in a loop, the iterations that follow miss them."""
+        frame = self.state.frame
+        if kind is Flow.CONTINUE:
+            return
+        for left in frame.loops[-1:] if kind is Flow.BREAK else frame.loops:
+            what = "loop" if kind is Flow.BREAK else "function"
+            left.conditions.append((condition, f"the {what} is left early ({why})"))
+
+    def _switch_statement(self, node: Tree) -> Flow:
+        with self.state.scope():
+            condition = field_of(node, "condition")
+            start = condition.child_by_field_name("initializer")
+            if start is not None:
+                self.statement(start)
+            return self._cases(node, self.condition(condition))
+
+    def _cases(self, node: Tree, value: Node) -> Flow:
+        """What follows each label, in one scope: what one case declares hides other names in those behind it, too."""
+        state, frame = self.state, self.state.frame
+        cases = [c for c in field_of(node, "body").named_children if c.type == "case_statement"]
+        holds = [self._case(value, case) for case in cases]
+        others = [condition for condition in holds if condition is not None]
+        none = conjunction(tuple(expr.unary("!", condition) for condition in others))
+        before, after = state.snapshot(), state.snapshot()
+        falls: tuple[Node, Scopes] | None = None
+        declared: dict[str, Variable] = {}
+        self._name(field_of(node, "body").named_children, declared)
+        left = state.leaving(repeats=False, switch=True)
+        for case, condition in zip(cases, holds, strict=True):
+            entered = none if condition is None else condition
+            frame.scopes = [*(dict(scope) for scope in before), dict(declared)]
+            if falls is not None:
+                merge(*falls, frame.scopes)
+                entered = expr.binary("||", falls[0], entered)
+            label = case.child_by_field_name("value")
+            statements = [child for child in case.named_children if child != label]
+            self._name(statements, declared)
+            if isinstance(entered, Const) and not entered.value:
+                self.dead.extend((child.start_byte, child.end_byte) for child in statements)
+                falls = None
+                continue
+            why = self.reader.file.source(case)[:40]
+            with state.under(entered, why):
+                flow = self.sequence(statements)
+                reached = state.active(left)
+            falls = (reached, frame.scopes) if flow is Flow.ON else None
+            if flow not in (Flow.ON, Flow.BREAK):
+                self.leaves(reached, flow, why)
+        frame.loops.pop()
+        if not any(condition is None for condition in holds):
+            after = before
+        elif falls is not None:
+            after = falls[1][: len(before)]
+        elif left.breaks:
+            after = [dict(scope) for scope in left.breaks[-1].scopes[: len(before)]]
+        if falls is not None:
+            merge(*falls, after)
+        join(left.breaks, after)
+        frame.scopes = after
+        if sum(1 for _ in _named(field_of(node, "body"), "case_statement")) > len(cases):
+            for changed in self._changed(node):
+                loops.lose(self.state, changed, INTO)
+        self.gone_from(left)
+        return Flow.ON
+
+    def _name(self, statements: list[Tree], declared: dict[str, Variable]) -> None:
+        """Take in the names that some statements of a switch declare: a jump to a case behind them gives no values."""
+        for statement in statements:
+            if statement.type != "declaration":
+                continue
+            if "__shared__" in self.reader.file.source(statement):
+                with self.state.scope():
+                    self.statement(statement)
+                    declared |= self.state.frame.scopes[-1]
+                continue
+            for declarator in statement.children_by_field_name("declarator"):
+                inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else None
+                name = self.reader.declared_name(inner or declarator)
+                ctype = self.type_of(statement, inner or declarator)
+                declared[name] = Variable(ctype, Unknown(f"'{name}' has no value yet"))
+
+    def _case(self, value: Node, case: Tree) -> Node | None:
+        """When a case is chosen; None for the default."""
+        label = case.child_by_field_name("value")
+        return None if label is None else expr.binary("==", value, self.reader.number(label))
+
+    def _case_statement(self, node: Tree) -> None:
+        """A label inside another statement of its switch: lanes may jump there."""
+        for use in _named(node, "identifier"):
+            held = self.state.local(self.reader.file.source(use))
+            if held is not None and isinstance(held.value, Place | Address):
+                span, name = self.reader.file.span(use), self.reader.file.source(use)
+                self.state.seen.add(use.start_byte)
+                self.state.note(held.value, span, name, "pointer", INTO)
+        self.state.maybe_barrier()
+
+    # Labels
+
+    def _goto_statement(self, node: Tree) -> Flow:
+        for left in self.state.frame.loops:
+            if not left.repeats:
+                self.state.depart(left, Flow.GOTO)
+        return Flow.GOTO
+
+    def _labeled_statement(self, node: Tree) -> Flow:
+        """A label: lanes come here from elsewhere, with other values of what the function changes."""
+        state, frame = self.state, self.state.frame
+        function = node
+        while function.parent is not None and function.type not in ("function_definition", "lambda_expression"):
+            function = function.parent
+        name = self.reader.file.source(node.named_children[0])
+        if re.search(rf"\bgoto\s+{re.escape(name)}\b", self.reader.file.source(function)):
+            jumped = [term for terms in frame.jumps for term in terms]
+            state.guard = tuple(term for term in state.guard if not any(term is other for other in jumped))
+            state.maybe = tuple(doubt for doubt in state.maybe if not any(doubt is other for other in jumped))
+            frame.jumps.clear()
+            for changed in self._changed(function):
+                loops.lose(self.state, changed, "may have another value after a goto")
+        return self.statement(node.named_children[-1])
+
+
+def _named(node: Tree, kind: str) -> Iterator[Tree]:
+    """The nodes of a kind, those of inner switches left out."""
+    stack = [node]
+    while stack:
+        tree = stack.pop()
+        if tree.type == kind:
+            yield tree
+        stack.extend(child for child in reversed(tree.named_children) if child.type != "switch_statement")
