@@ -68,8 +68,18 @@ class Facts:
     executions: list[Execution] = field(default_factory=list)
     launches: list[Launches] = field(default_factory=list)
     missed: list[tuple[Tree, str, str]] = field(default_factory=list)
-    counter: Counter = field(default_factory=Counter)
     """(node, kernel, why): uses of shared arrays in code that was not executed."""
+    counter: Counter = field(default_factory=Counter)
+    _users: dict[Span, list[Execution]] | None = field(default=None, init=False)
+
+    def users(self, buffer: Buffer) -> Sequence[Execution]:
+        """The runs in which an array is accessed."""
+        if self._users is None:
+            self._users = {}
+            for execution in self.executions:
+                for declared in {site.buffer.declared for site in execution.run.sites}:
+                    self._users.setdefault(declared, []).append(execution)
+        return self._users.get(buffer.declared, [])
 
     def place(self, span: Span) -> Place:
         """A span as lines and columns."""

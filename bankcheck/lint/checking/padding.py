@@ -28,11 +28,13 @@ def padding_of(facts: Facts, buffer: Buffer) -> int:
     if shape[-1] < 2 or any(facts.source.source(node) == buffer.name for node, _, _ in facts.missed):
         return 0
     used, points = 0, MAX_POINTS
-    for execution in facts.executions:
+    for execution in facts.users(buffer):
         for site in execution.run.sites:
+            if site.buffer.declared != buffer.declared:
+                continue
             other, element = shape_of(site.buffer.ctype)
             size = size_of(element)
-            if site.buffer.declared != buffer.declared or other != shape:
+            if other != shape:
                 continue
             found = _bytes_used(site, execution, shape[-1] * size, points) if size else None
             if found is None:

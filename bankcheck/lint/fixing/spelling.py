@@ -37,7 +37,8 @@ def longer(size: str, more: int) -> str:
 
 def type_of(source: Source, buffer: Buffer, element: Type) -> str:
     """The type of the elements as it is written."""
-    before = re.split(r"[;{}\n]", source.text[: buffer.declared[0]])[-1]
+    end = buffer.declared[0]
+    before = source.text[max(source.text.rfind(sign, 0, end) for sign in ";{}\n") + 1 : end]
     first = _BEFORE.sub(" ", before)
     found = _TYPE.search(re.split(r"\b\w+\s*\[", first)[0] if "," in first else first)
     return " ".join(found[1].split()) if found is not None and "__shared__" in before else shown_name(element)

@@ -40,7 +40,7 @@ class Subject:
 
     def __init__(self, facts: Facts, buffer: Buffer) -> None:
         self.facts, self.buffer = facts, buffer
-        self.users = [e for e in facts.executions if any(s.buffer.declared == buffer.declared for s in e.run.sites)]
+        self.users = facts.users(buffer)
         self.costs = [costs_of(execution, buffer) for execution in self.users]
         self._findings = self._reported(self.users)
         self._requests: dict[int, Mapping[Offsets, int] | None] = {}
