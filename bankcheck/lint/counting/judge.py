@@ -52,6 +52,8 @@ class Judge:
         """A node with threadIdx in terms of lane and warp."""
         self.failed: dict[tuple[object, ...], str] = {}
         """Accesses for which no proof was found: other iterations of the same code are not tried again."""
+        self.columns: dict[tuple[object, ...], Sequence[expr.Value]] = {}
+        """Offsets of all lanes, by where they are from and for which values."""
         self.operations_left = MAX_OPERATIONS_IN_ALL
 
     def __call__(self, site: Site) -> Verdict:

@@ -82,8 +82,11 @@ def _offsets(site: Site, case: Case, changed: Mapping[str, int], judge: Judge) -
     offset = judge.placed(site.offset)
     values = {name: case.bind.get(name, 0) for name in expr.symbols_of(offset) if name not in ("lane", "warp")}
     values |= {name: value for name, value in changed.items() if name in values}
-    result = expr.Evaluator({**values, "lane": list(range(WARP_LANES)), "warp": case.warp})(offset)
-    column = result if isinstance(result, list) else [result] * WARP_LANES
+    key = (id(site.offset), case.warp, *values.items())
+    if key not in judge.columns:
+        result = expr.Evaluator({**values, "lane": list(range(WARP_LANES)), "warp": case.warp})(offset)
+        judge.columns[key] = result if isinstance(result, list) else [result] * WARP_LANES
+    column = judge.columns[key]
     present = [None if address is None else at for at, address in zip(column, case.traffic.addresses, strict=True)]
     return None if any(isinstance(at, Undefined) for at in present) else tuple(present)
 

@@ -109,7 +109,8 @@ class Loops(Unrolling):
             limit = min(MOST_PARTINGS, MAX_PARTING_STEPS // max(1, state.steps - steps_before)) if known else 0
         ranged = node.type == "for_range_loop"  # ends after its last element, whatever that is
         leaves = bool(left.conditions) or condition is not None
-        if (needed or plain or doubts or parting) and leaves and limit and not ranged:
+        tried = bool(needed or plain or doubts or parting) and leaves and limit > 0 and not ranged
+        if tried:
             come_back = self._way_back(met)
             ended = self._unrolled(node, condition, update, do, before, met, limit)
             if ended is not None:
@@ -117,7 +118,7 @@ class Loops(Unrolling):
             come_back()
         doubts = tuple(dict.fromkeys((*doubts, *(why for _, why in plain), *filter(None, [parting]))))
         last: dict[str, Const] = {}
-        if not left.conditions and not left.gone and not ranged and tested is not None:
+        if not tried and not left.conditions and not left.gone and not ranged and tested is not None:
             open_ends = [v for v in carried if v.placeholder.name not in steps or not counter.exact]
             last = self._last_values(node, condition, update, do, before, met, tested, carried, open_ends)
         state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), barriers, len(state.barriers)))

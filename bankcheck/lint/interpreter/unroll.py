@@ -20,7 +20,7 @@ FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
 
 MOST_PARTINGS = 64
 """Iterations that are followed of a loop that lanes leave one after the other."""
-MAX_TRIAL_STEPS = 10_000
+MAX_TRIAL_STEPS = 3_000
 """Steps in all loops of a kernel that are run only for what their variables hold afterwards."""
 
 

@@ -30,6 +30,7 @@ _TILES = ("thread_block_tile", "tiled_partition")
 MAKERS = frozenset((*_WHOLE, *_IN_WARPS, *_TILES))
 """Functions that only say which threads are a group (and types, which are called so as well): nobody waits in them."""
 _KIND = r"\b([A-Za-z_]\w*)\s*(?:<\s*(\w+)(?:[^;{}()<>]|<[^;{}()<>]*>)*>)?"
+_BEFORE = re.compile(rf"{_KIND}\s*(?:const\s*)?&{{0,2}}\s*\Z")
 
 
 class Group(NamedTuple):
@@ -67,13 +68,15 @@ class Groups:
 
     def _declarations(self, name: str) -> _Declarations:
         """A type in front of the name, or a function behind `auto`; of other types nothing is known."""
-        pattern = rf"{_KIND}\s*(?:const\s*)?&{{0,2}}\s*\b{name}\b\s*(?=[=({{;,)])"
-        pattern += rf"(?:=\s*(?:\w+\s*::\s*)*{_KIND}\s*\()?"
+        named = re.compile(rf"\b{name}\b\s*(?=[=({{;,)])(?:=\s*(?:\w+\s*::\s*)*{_KIND}\s*\()?")
         found = []
-        for match in re.finditer(pattern, self._text):
-            kind, argument = (match[3], match[4]) if match[1] == "auto" else (match[1], match[2])
-            if kind not in ("return", "case", "else"):
-                found.append((match.start(), kind or "", argument or ""))
+        for match in named.finditer(self._text):
+            start = max(0, match.start() - MAX_WRITTEN)
+            written = _BEFORE.search(self._text[start : match.start()])
+            if written is not None:
+                kind, argument = (match[1], match[2]) if written[1] == "auto" else (written[1], written[2])
+                if kind not in ("return", "case", "else"):
+                    found.append((start + written.start(), kind or "", argument or ""))
         return found
 
 
