@@ -164,7 +164,7 @@ def judged(facts: Facts, run: Run) -> Execution:
     if run.launch.block_is_assumed:  # another block may well have such threads
         verdicts = [_doubted(verdict) for verdict in verdicts]
     verdicts = [verdict for verdict in verdicts if not verdict.never]
-    verdicts = with_merging_assumed(verdicts, judge)
+    verdicts = with_merging_assumed(verdicts, judge, run.wraps)
     return Execution(run, verdicts, [site for site in run.sites if site.buffer.space == "global"])
 
 

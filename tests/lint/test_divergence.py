@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bankcheck.lint.findings import Finding
-from tests.lint.helpers import kernel, lint
+from tests.lint.helpers import codes, kernel, lint
 
 WAIT = "__syncthreads();"
 SIGNATURE = "const float* g, const int* h, float* o, int n"
@@ -157,3 +157,23 @@ def test_values_of_the_launch_for_which_some_threads_do_not_come(body: str, valu
 )
 def test_conditions_that_the_threads_of_a_block_share(body: str) -> None:
     assert found(body) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("for (int i = 0; i < 4; i++) { if (t > 40 && i == 2) return; s[t] = 1; __syncthreads(); }", []),
+        ("for (int i = 0; i < 4; i++) { if (t > 40) return; s[t] = 1; __syncthreads(); }", []),
+        ("for (int i = 0; i < n; i++) { if (t > 40 && i == 2) return; s[t] = 1; __syncthreads(); }", []),
+        ("for (int i = 0; i < 4; i++) { if (t > i + 40) return; s[t] = 1; __syncthreads(); } __syncthreads();", []),
+        ("for (int i = 0; i < 4; i++) { if (t > 40 - i) return; s[t] = 1; __syncthreads(); } __syncthreads();", []),
+        ("for (int j = 0; j < 2; j++) { for (int i = 0; i < 4; i++) { if (t > 40 && i == 2) return; __syncthreads(); }"
+         "__syncthreads(); }", []),
+        ("int i = 0; while (true) { if (t > 40 && i == 2) return; __syncthreads(); if (++i == 5) break; }", []),
+        ("for (int i = 0; i < 4; i++) { if (t > 40 && i == 2) break; s[t] = 1; __syncthreads(); }", ["BC401@4"]),
+        ("for (int i = 0; i < 4; i++) { if (t > 40 && i == 2) continue; s[t] = 1; __syncthreads(); }", ["BC401@4"]),
+        ("for (int i = 0; i < 4; i++) { if (t > 40 && i == 2) return; if (t < 20) __syncthreads(); }", ["BC401@4"]),
+    ],
+)  # fmt: skip
+def test_threads_that_return_in_a_loop_are_not_waited_for(body: str, expected: list[str]) -> None:
+    assert codes(kernel(f"__shared__ int s[64]; int t = threadIdx.x;\n{body}", "64")) == expected

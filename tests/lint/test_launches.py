@@ -190,3 +190,26 @@ def test_a_launch_through_the_runtime_in_another_file_counts() -> None:
     ]
     rows = [row for result in check_all(inputs, DEFAULT, 1) for row in result.rows]
     assert [(row.block, row.basis) for row in rows] == [((64, 1, 1), "computed")]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(("ignored", "codes"), [((), {"BC101", "BC102"}), (("BC102",), {"BC101"})])
+def test_a_certain_conflict_of_one_launch_is_not_hidden_by_a_possible_one_of_another(
+    order: int, ignored: tuple[str, ...], codes: set[str]
+) -> None:
+    kernel = "__global__ void k(float* o, int st, int w) { __shared__ float s[8192]; s[threadIdx.x * st * w] = 1; }\n"
+    hosts = ["k<<<1, 64>>>(a, 1, 2);", "k<<<1, 64>>>(a, 1, 8);", "k<<<1, 64>>>(a, q, 1);", "k<<<1, 64>>>(a, 64, q);"]
+    result = lint(
+        kernel + f"void f(float* a, int q) {{ {''.join(hosts[::order])} }}",
+        DEFAULT._replace(codes=DEFAULT.codes - set(ignored)),
+    )
+    assert {f.code for f in result.findings} == codes
+    (certain,) = [f for f in result.findings if f.code == "BC101"]
+    assert (certain.ways, certain.basis) == (8, "computed") and "in a launch with" in certain.message
+    assert "st = 1" in certain.message and certain.message.count("w = 8") == 1
+
+
+def test_contention_in_one_launch_is_not_hidden_by_a_bank_conflict_in_another() -> None:
+    kernel = "__global__ void k(float* o, int st) { __shared__ int s[8192]; atomicMax(&s[threadIdx.x * st / 2], 1); }\n"
+    host = "void f(float* a) { k<<<1, 32>>>(a, 1); k<<<1, 32>>>(a, 64); }"
+    assert {(f.code, f.ways) for f in lint(kernel + host).findings} == {("BC101", 32), ("BC105", 2)}

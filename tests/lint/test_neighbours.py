@@ -54,3 +54,16 @@ def test_the_array_is_named_where_its_name_is_not_in_the_text() -> None:
     start = "__shared__ float s[256]; float* p = s; int t = threadIdx.x;\n"
     assert "load 'p[t * 4]' in 's' takes" in lint(kernel(start + "o[t] = p[t * 4];")).findings[0].message
     assert "load 's[t * 4]' takes" in lint(kernel(start + "o[t] = s[t * 4];")).findings[0].message
+
+
+@pytest.mark.parametrize("wait", ["__syncthreads();", "__syncwarp();", "unknown();"])
+@pytest.mark.parametrize("access", ["s[2 * t + j] = x;", "x += s[2 * t + j];"])
+def test_a_barrier_between_iterations_keeps_them_apart(access: str, wait: str) -> None:
+    start = "__shared__ float s[256]; int t = threadIdx.x; float x = g[t];\n"
+    merged = [(2, True)]
+    assert assumed(f"{start}for (int j = 0; j < 2; ++j) {{ {access} }} {wait}") == merged
+    assert (
+        assumed(f"{start}for (int r = 0; r < 4; ++r) {{ for (int j = 0; j < 2; ++j) {{ {access} }} {wait} }}") == merged
+    )
+    assert assumed(f"{start}for (int j = 0; j < 2; ++j) {{ {access} {wait} }}") == [(2, False)]
+    assert assumed(f"{start}for (int j = 0; j < 2; ++j) {{ {wait} {access} }}") == [(2, False)]

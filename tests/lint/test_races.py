@@ -197,3 +197,68 @@ def test_two_stages_that_are_copied_in_turn() -> None:
     """
     assert found(stages) == set()
     assert found(stages.replace("__pipeline_wait_prior(1);", "")) != set()
+
+
+LOCKED = """
+__shared__ int lock, v; int t = threadIdx.x; if (t == 0) {{ lock = 0; v = 0; }}
+__syncthreads();
+if (t % 32 == 0) {{
+  {}
+  v = v + t;
+  {}
+}}
+"""
+
+
+def severities(text: str) -> list[str]:
+    """The severity of each BC402."""
+    return [f.severity for f in lint(kernel(text, "64", "int* o, int* m, int n")).findings if f.code == "BC402"]
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "while (atomicCAS(&lock, 0, 1) != 0) { }\n__threadfence_block();",
+        "while (atomicExch(&lock, 1)) ;",
+        "do { __nanosleep(20); } while (atomicCAS(&lock, 0, 1));",
+        "for (;;) { if (atomicCAS(&lock, 0, 1) == 0) break; }",
+        "while (atomicCAS(m, 0, 1)) { }",
+    ],
+)
+def test_what_a_lock_may_keep_apart_is_no_error(wait: str) -> None:
+    text = LOCKED.format(wait, "__threadfence_block(); atomicExch(&lock, 0);")
+    assert severities(text) == ["note"]
+    (note,) = [f for f in lint(kernel(text, "64", "int* o, int* m, int n")).findings if f.code == "BC402"]
+    assert "unless the loop in line 6" in note.message
+    assert severities(text + "__syncthreads(); o[t] = v;") == ["note"]
+
+
+def test_what_a_flag_may_keep_apart_is_no_error() -> None:
+    head = "__shared__ volatile int flag; __shared__ int data; int t = threadIdx.x;"
+    head += "if (t == 0) flag = 0;\n__syncthreads();"
+    send = "if (t == 0) { data = 7; __threadfence_block(); flag = 1; }"
+    assert set(severities(f"{head} {send} else if (t == 32) {{ while (flag == 0) {{ }} o[t] = data; }}")) == {"note"}
+    assert "error" in severities(f"{head} {send} else if (t == 32) {{ o[t] = data; }}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # a fence alone orders nothing between threads
+        "__shared__ int s[64]; int t = threadIdx.x; s[t] = t; __threadfence_block(); o[t] = s[63 - t];",
+        # the lock is taken elsewhere, behind a barrier or in front of one
+        "__shared__ int s[64]; int t = threadIdx.x; s[t] = t; o[t] = s[63 - t]; __syncthreads();"
+        "while (atomicCAS(m, 0, 1)) { } atomicExch(m, 0);",
+        "__shared__ int s[64]; int t = threadIdx.x; while (atomicCAS(m, 0, 1)) { } atomicExch(m, 0); __syncthreads();"
+        "s[t] = t; o[t] = s[63 - t];",
+        # before the lock is asked for
+        "__shared__ int s[64]; int t = threadIdx.x; s[t] = t; o[t] = s[63 - t]; while (atomicCAS(m, 0, 1)) { }",
+        # the lock itself is not ready
+        "__shared__ int lock; if (threadIdx.x == 0) lock = 0; while (atomicCAS(&lock, 0, 1)) { }",
+        # loops that do more than wait
+        "__shared__ int s[64]; int t = threadIdx.x; s[t] = t; while (atomicAdd(m, 1) < n) o[n] = t; o[t] = s[63 - t];",
+        "__shared__ int s[64]; int t = threadIdx.x; int i = 0; while (m[i] > 0) { i++; } s[t] = t; o[t] = s[63 - t];",
+    ],
+)
+def test_races_that_no_lock_explains_are_errors(text: str) -> None:
+    assert "error" in severities(text) and "note" not in severities(text)

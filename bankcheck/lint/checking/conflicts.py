@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from bankcheck.banks import Traffic
 from bankcheck.lint.counting.verdict import Case, Verdict
@@ -18,23 +18,52 @@ _OPERATIONS = {"load": "load", "store": "store", "atomic": "atomic operation", "
 def check_conflicts(facts: Facts) -> Iterator[Finding]:
     """BC101, BC102, BC103, BC105: accesses that take more wavefronts than their bytes need."""
     for group in facts.groups():
-        execution, verdict, case = worst_of(group)
-        if case is None or case.traffic is None:
-            continue
-        site, traffic = verdict.site, case.traffic
-        if site.aggregated:
-            yield from _aggregated(facts, execution, verdict, case)
-        if traffic.ways < 2:
-            continue
-        counts_lanes = traffic.rule.counts == "lanes" and site.op in ("atomic", "cas")
-        if counts_lanes:
-            yield from _contention(facts, group, execution, verdict, case)
-        elif case.excess > 0 and not traffic.rule.row_writes:  # what those cost is their row passes: BC104
-            free = bool(verdict.free) and any(c.excess == 0 and not c.fault for c in verdict.cases)
-            some = free or (bool(execution.launch.sized) and any(v.worst and not v.worst.excess for _, v in group))
-            code = "BC103" if traffic.rule.matrices else "BC102" if some else "BC101"
-            message = _message(group, verdict, case, free)
-            yield finding(facts, code, message, execution, verdict, case)
+        certain, possible = _by_certainty(group)
+        for part in (certain, possible):
+            yield from _conflicts(facts, part, possible) if part else ()
+
+
+def _by_certainty(group: Group) -> tuple[Group, Group]:
+    """What holds whenever a launch is as it is written, and what is so for some values of its unknowns only.
+
+    They are told apart: neither may hide behind the other, whichever is worse.
+    """
+    of_size = any(v.worst and not v.worst.excess for execution, v in group if execution.launch.sized)
+    certain: Group = []
+    possible: Group = []
+    for execution, verdict in group:
+        free = bool(verdict.free) and any(case.excess == 0 and not case.fault for case in verdict.cases)
+        part = possible if free or (of_size and execution.launch.sized) else certain
+        part.append((execution, verdict))
+    return certain, possible
+
+
+def _conflicts(facts: Facts, group: Group, possible: Group) -> Iterator[Finding]:
+    """What is said of one access; `possible`: its verdicts that are so for some values only."""
+    execution, verdict, case = worst_of(group)
+    if case is None or case.traffic is None:
+        return
+    site, traffic, some = verdict.site, case.traffic, group is possible
+    if site.aggregated:
+        yield from _aggregated(facts, execution, verdict, case)
+    if traffic.ways < 2:
+        return
+    if traffic.rule.counts == "lanes" and site.op in ("atomic", "cas"):
+        yield from _contention(facts, group)
+    elif case.excess > 0 and not traffic.rule.row_writes:  # what those cost is their row passes: BC104
+        code = "BC103" if traffic.rule.matrices else "BC102" if some else "BC101"
+        message = _message(group, verdict, case, some and bool(verdict.free))
+        if not some:
+            message += _of_launch(message, execution, possible)
+        yield finding(facts, code, message, execution, verdict, case)
+
+
+def _of_launch(message: str, execution: Execution, possible: Group) -> str:
+    """What a launch fixes that others leave open, unless it is said already."""
+    free = {name for _, verdict in possible for name in verdict.free}
+    values = [f"{name} = {value}" for name, value in execution.launch.values.items() if name in free]
+    values = [value for value in values if f" {value}," not in f"{message},"]
+    return f", in a launch with {', '.join(values)}" if values else ""
 
 
 def check_row_passes(facts: Facts) -> Iterator[Finding]:
@@ -82,12 +111,15 @@ def check_unknown(facts: Facts) -> Iterator[Finding]:
                       source_line=facts.source.line_of(place))  # fmt: skip
 
 
-def worst_of(group: Group) -> tuple[Execution, Verdict, Case | None]:
+def worst_of(
+    group: Group, wanted: Callable[[Traffic], bool] = lambda _: True
+) -> tuple[Execution, Verdict, Case | None]:  # fmt: skip
     """The case with the largest excess, then the most ways, of all launches and iterations."""
     best: tuple[Execution, Verdict, Case | None] = (*group[0], None)
     for execution, verdict in group:
         for case in verdict.cases:
-            if case.traffic is not None and (best[2] is None or _rank(case) > _rank(best[2])):
+            better = best[2] is None or _rank(case) > _rank(best[2])
+            if case.traffic is not None and better and wanted(case.traffic):
                 best = execution, verdict, case
     return best
 
@@ -114,18 +146,17 @@ def finding(
     )  # fmt: skip
 
 
-def _contention(facts: Facts, group: Group, execution: Execution, verdict: Verdict, case: Case) -> Iterator[Finding]:
-    traffic = case.traffic
-    assert traffic is not None
-    shared, words = _sharing(traffic)
-    site = verdict.site
-    if shared > 1:
-        cost = f": {traffic.wavefronts} wavefronts" if traffic.wavefronts else ""
-        message = (
-            f"{shared} lanes update one address with '{_text(site)}', one after the other{cost}{_where(group, case)}"
-        )
+def _contention(facts: Facts, group: Group) -> Iterator[Finding]:
+    """Lanes that wait for one address, and addresses that wait for one bank: the worst case of each."""
+    execution, verdict, case = worst_of(group, lambda traffic: _sharing(traffic)[0] > 1)
+    if case is not None and case.traffic is not None:
+        wavefronts = case.traffic.wavefronts
+        cost = f": {wavefronts} wavefronts" if wavefronts else ""
+        message = f"{_sharing(case.traffic)[0]} lanes update one address with '{_text(verdict.site)}', one after the "
+        message += f"other{cost}{_where(group, case)}"
         yield finding(facts, "BC105", message, execution, verdict, case)
-    if words > 1 and (case.excess or traffic.wavefronts is None):
+    execution, verdict, case = worst_of(group, lambda traffic: _sharing(traffic)[1] > 1)
+    if case is not None and case.traffic is not None and (case.excess or case.traffic.wavefronts is None):
         yield finding(facts, "BC101", _message(group, verdict, case, False), execution, verdict, case)
 
 

@@ -320,8 +320,32 @@ def _race(facts: Facts, execution: Execution, race: _Race) -> Finding:
     if race.meeting.values:
         message += f" where {', '.join(f'{name} = {value}' for name, value in race.meeting.values.items())}"
         labels += [Label(facts.place(missed.span), "not reached then") for missed in race.missed]
+    spin = None if race.wait else _spin(execution, race)
+    if spin is not None:
+        labels += [Label(facts.place(spin), "waits for another thread")]
+        message += f": a race unless the loop in line {labels[-1].place.line}, which waits for another thread, keeps "
+        message += "them apart"
     result = finding(facts, "BC402", message, execution, race.second, None)
-    return result._replace(severity="error", related=(*labels, *result.related))
+    return result._replace(
+        severity="error" if spin is None else "note",
+        basis=result.basis if spin is None else None,
+        related=(*labels, *result.related),
+    )
+
+
+def _spin(execution: Execution, race: _Race) -> Span | None:
+    """A loop that waits for another thread, a lock or a flag, and may keep two accesses apart."""
+    barriers, sites = execution.run.barriers, (race.first.site, race.second.site)
+    certain = [n for n, barrier in enumerate(barriers) if barrier.whole_block and not (barrier.guard or barrier.maybe)]
+    phases = {bisect_left(certain, site.epoch) for site in sites}
+    last = max(site.order for site in sites)
+    for wrap in execution.run.wraps:
+        before = not race.loop and sites[0].order < wrap.first <= sites[1].order < wrap.last
+        if before and _role(sites[1]) == "update":  # a lock that is set up while others ask for it
+            continue
+        if wrap.waits is not None and bisect_left(certain, wrap.head) in phases and (race.loop or wrap.first <= last):
+            return wrap.waits
+    return None
 
 
 def _more(facts: Facts, execution: Execution) -> Finding:

@@ -7,14 +7,14 @@ may be gone. So a conflict of this kind is not computed or proved: it assumes th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from bankcheck import expr
 from bankcheck.expr import Undefined
 from bankcheck.hardware import WARP_LANES, rule_for
 from bankcheck.lint.counting.judge import Judge
 from bankcheck.lint.counting.verdict import Case, Verdict
-from bankcheck.lint.interpreter.memory import Site
+from bankcheck.lint.interpreter.memory import Site, Wrap
 
 MAX_ITERATIONS = 64
 """Iterations of a loop that the compiler may unroll."""
@@ -24,19 +24,23 @@ NEARBY = 16
 Offsets = tuple[int | None, ...]
 
 
-def with_merging_assumed(verdicts: list[Verdict], judge: Judge) -> list[Verdict]:
-    """The verdicts; conflicts of accesses that may be merged with their neighbours say what they assume."""
+def with_merging_assumed(verdicts: list[Verdict], judge: Judge, wraps: Sequence[Wrap] = ()) -> list[Verdict]:
+    """The verdicts; conflicts of accesses that may be merged with their neighbours say what they assume.
+
+    `wraps` are the loops that were run once: a barrier in one of them keeps accesses of two iterations apart.
+    """
+    apart = [wrap for wrap in wraps if wrap.head < wrap.tail]
     by_place: dict[tuple[object, ...], list[Verdict]] = {}
     for verdict in verdicts:
         by_place.setdefault(_place(verdict.site), []).append(verdict)
-    return [_judged(verdict, by_place[_place(verdict.site)], judge) for verdict in verdicts]
+    return [_judged(verdict, by_place[_place(verdict.site)], judge, apart) for verdict in verdicts]
 
 
 def _place(site: Site) -> tuple[object, ...]:
     return site.op, site.buffer.declared, site.bytes_per_lane, site.calls, site.epoch
 
 
-def _judged(verdict: Verdict, others: list[Verdict], judge: Judge) -> Verdict:
+def _judged(verdict: Verdict, others: list[Verdict], judge: Judge, apart: list[Wrap]) -> Verdict:
     site, case = verdict.site, verdict.worst
     mergeable = site.op in ("load", "store") and site.bytes_per_lane < 16 and not site.buffer.volatile
     if not mergeable or case is None or case.traffic is None or not case.excess:
@@ -44,7 +48,8 @@ def _judged(verdict: Verdict, others: list[Verdict], judge: Judge) -> Verdict:
     own = _offsets(site, case, {}, judge)
     if own is None:
         return verdict
-    shifts = {_shift(own, near) for near in _neighbours(verdict, others, case, judge)} - {None, 0}
+    loops = {wrap.symbol for wrap in apart if wrap.first <= site.order < wrap.last}
+    shifts = {_shift(own, near) for near in _neighbours(verdict, others, case, judge, loops)} - {None, 0}
     for wide in (16, 8, 4):
         if wide > site.bytes_per_lane and (start := _vectors(own, shifts, site.bytes_per_lane, wide)) is not None:
             merged = judge.counter.count(rule_for(f"{'ld' if site.op == 'load' else 'st'}.shared.b{8 * wide}"), start)
@@ -57,11 +62,16 @@ def _judged(verdict: Verdict, others: list[Verdict], judge: Judge) -> Verdict:
     return verdict
 
 
-def _neighbours(verdict: Verdict, others: Iterable[Verdict], case: Case, judge: Judge) -> Iterator[Offsets]:
-    """Offsets of accesses that are executed close to this one: other iterations, and other accesses around it."""
+def _neighbours(
+    verdict: Verdict, others: Iterable[Verdict], case: Case, judge: Judge, apart: Set[str]
+) -> Iterator[Offsets]:  # fmt: skip
+    """Offsets of accesses that are executed close to this one: other iterations, and other accesses around it.
+
+    `apart`: loops with a barrier in each iteration.
+    """
     site = verdict.site
     for name, known in site.ranges.items():
-        if 1 < known.count <= MAX_ITERATIONS:
+        if 1 < known.count <= MAX_ITERATIONS and name not in apart:
             for steps in (-3, -2, -1, 1, 2, 3):
                 value = case.bind.get(name, known.low) + steps * known.modulus
                 if known.low <= value <= known.high:

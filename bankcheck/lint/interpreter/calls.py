@@ -9,6 +9,7 @@ from bankcheck.ctype import FLOAT, Record
 from bankcheck.expr import CInt, Const, Span, Symbol, Unknown
 from bankcheck.lint.interpreter.aggregation import aggregation
 from bankcheck.lint.interpreter.inline import takes
+from bankcheck.lint.interpreter.memory import ATOMIC_RESULT
 from bankcheck.lint.interpreter.objects import Objects
 from bankcheck.lint.interpreter.reader import Reader
 from bankcheck.lint.text.groups import ITSELF, MAKERS, WARP, WHOLE_BLOCK, Group
@@ -94,7 +95,7 @@ class Calls(Objects):
             operation = "cas" if "CAS" in name else "atomic"
             reader.state.access(target.place, operation, reader.file.span(inner), text, aggregated=aggregated,
                                 uniting=uniting)  # fmt: skip
-        return reader.state.unknown("the result of an atomic operation", span, expr.INT, uniform=False)
+        return reader.state.unknown(ATOMIC_RESULT, span, expr.INT, uniform=False)
 
     def _copy(self, reader: Reader, arguments: list[Tree], node: Tree) -> Entity:
         target, source = reader.value(arguments[0]), reader.value(arguments[1])

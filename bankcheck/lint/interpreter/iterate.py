@@ -7,6 +7,7 @@ from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
 from bankcheck.launch import LANE_NAMES
 from bankcheck.lint.interpreter import cells, leaving, loops
 from bankcheck.lint.interpreter.memory import CARRIED, CARRIED_UNIFORM, Doubt, Site, Variable, Wrap, marks, sum_of
+from bankcheck.lint.interpreter.spinning import only_waits
 from bankcheck.lint.interpreter.state import Exit, Flow, Leaving, Scopes
 from bankcheck.lint.interpreter.trips import find_counter, part_ways
 from bankcheck.lint.interpreter.unroll import MOST_PARTINGS, Unrolling
@@ -76,7 +77,7 @@ class Loops(Unrolling):
         state, frame = self.state, self.state.frame
         names = [n for n in self._changed(node) if (v := state.local(n)) is not None and not isinstance(v.value, Place)]
         before, met = state.snapshot(), self._met()
-        sites, barriers, returned = met.sites, met.barriers, met.results
+        sites, barriers, returned, reasons = met.sites, met.barriers, met.results, len(state.reasons)
         carried = [self._placeholder(name, node) for name in names]
         left = state.leaving()
         steps_before = state.steps
@@ -121,7 +122,9 @@ class Loops(Unrolling):
         if not tried and not left.conditions and not left.gone and not ranged and tested is not None:
             open_ends = [v for v in carried if v.placeholder.name not in steps or not counter.exact]
             last = self._last_values(node, condition, update, do, before, met, tested, carried, open_ends)
-        state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), barriers, len(state.barriers)))
+        asked = [when for when, _ in left.conditions] + ([] if tested is None else [tested])
+        waits = self.reader.file.span(node) if only_waits(state, asked, own, sites, barriers, reasons) else None
+        state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), barriers, len(state.barriers), waits))
         self._settle(carried, steps, tested, counter, sites, barriers, doubts, left, last)
         for name in cells.all_names(state):
             if name not in before[0]:

@@ -25,6 +25,8 @@ CARRIED, CARRIED_UNIFORM = "@", "@="
 LANES = frozenset(("threadIdx.x", "threadIdx.y", "threadIdx.z", "lane", "tid"))
 """Symbols with one value per lane."""
 
+ATOMIC_RESULT = "the result of an atomic operation"
+"""Why such a value is not known."""
 AGGREGATED = "the compiler adds up the lanes of one address before it updates memory"
 """What is noted about atomics for which nvcc does so."""
 
@@ -170,6 +172,8 @@ class Wrap(NamedTuple):
     head: int
     """Barriers met where an iteration begins, and below where it ends."""
     tail: int
+    waits: Span | None = None
+    """Where it stands, if all it does is to wait for what another thread does: a lock, a flag."""
 
 
 def conjunction(terms: tuple[Node, ...]) -> Node:

@@ -106,7 +106,10 @@ class Unrolling(Changes):
                 finished = True
                 break
             for way in told:
+                held, doubts = len(state.guard), len(state.maybe)
                 state.restrict(expr.unary("!", way.now), "the lanes that have left the loop")
+                if way.kind is Flow.RETURN:
+                    state.gone(way.kind, held, doubts)
             if told and self._decided(conjunction(state.guard[len(guard) :])) is False:
                 finished = True
                 break
