@@ -186,7 +186,7 @@ def test_what_other_parts_of_the_file_fix_is_found(host: str, expected: Blocks) 
         ("template <typename T> void g(T* a, int t) { LAUNCH }\n"
          "void f(float* a, int* b) { g<float>(a, 64); g(b, 8); }", True),
         ("static void g(float* a, int t) { LAUNCH }\nvoid f(float* a) { g (a, 64); puts(\"g\"); }", False),
-        ("static void g(float*, int);\nstatic inline void g(float* a, int t) { LAUNCH }\nvoid f() { g(0, 64); }", False),
+        ("static void g(float*, int);\nstatic void g(float* a, int t) { LAUNCH }\nvoid f() { g(0, 64); }", False),
         ("struct R { void g(float* a, int t) { LAUNCH } };\nvoid f(float* a, R r) { r.g(a, 64); }", False),
         ("template <int N> void g(float* a) { int t = N; LAUNCH }\nvoid f(float* a) { g<64>(a); }", False),
         ("static void h(float* a, int t) { LAUNCH }\nvoid g(float* a, int t) { h(a, t); }\n"
