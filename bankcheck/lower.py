@@ -7,6 +7,7 @@ a place of type float4. What a name means is the `Scope`'s business.
 
 from __future__ import annotations
 
+import re
 from typing import Protocol
 
 from bankcheck import expr
@@ -52,6 +53,9 @@ class Scope(Protocol):
 
 
 _NUMBER_SUFFIX = "uUlLzZ"
+_CHARACTERS = r"""(?:[^\\\n]|\\(?:[0-7]{1,3}+|x[0-9a-fA-F]++|[abfnrtv'"?\\]))"""
+_STRING, _CHARACTER = re.compile(f'"{_CHARACTERS}*"'), re.compile(f"'{_CHARACTERS}'")
+_FLOATING = re.compile(r"(?=\d|\.\d)\d*(\.\d*(e[+-]?\d+)?|e[+-]?\d+)f?")
 _UNARY = {"-": "neg", "~": "~", "!": "!"}
 
 
@@ -294,15 +298,30 @@ class Lowering:
         ctype_node = node.child_by_field_name("type")
         if ctype_node is not None:
             return Const(size_of(self.type_at(ctype_node)), expr.ULONG)
-        value = field_of(node, "value")
-        inner = _parts(value)[0] if value.type == "parenthesized_expression" else value
-        name = self.snippet.source(inner)
-        if inner.type == "identifier" and self.scope.variable(name, self.snippet.span(inner)) is None:
-            return Const(size_of(self._named(name, inner)), expr.ULONG)
-        entity = self.entity(inner)
+        size = None if any(child.type == "..." for child in node.children) else self._size(field_of(node, "value"))
+        if size is None:
+            return Unknown(f"'{self.snippet.source(node)}' is not known", self.snippet.span(node), expr.ULONG)
+        return Const(size, expr.ULONG)
+
+    def _size(self, node: Tree) -> int | None:
+        """The bytes of an expression's type; None where the type is not known."""
+        if node.type == "cast_expression":  # `sizeof (int) - 1`, which the grammar takes for a cast
+            return None
+        while node.type == "parenthesized_expression":
+            node = _parts(node)[0]
+        text = self.snippet.source(node)
+        literal = _size_of_literal(node, text) if node.type.endswith("_literal") else None
+        if literal is not None or node.type in ("char_literal", "string_literal"):
+            return literal
+        if node.type == "identifier" and self.scope.variable(text, self.snippet.span(node)) is None:
+            return size_of(self._named(text, node))
+        entity = self.entity(node)
         if isinstance(entity, Place):
-            return Const(size_of(entity.ctype), expr.ULONG)
-        return Const(8 if isinstance(entity, Address) else entity.ctype.size, expr.ULONG)
+            return size_of(entity.ctype)
+        if isinstance(entity, Address):
+            return 8
+        # A constant condition leaves one side of `?:`, but the type is that of both.
+        return None if expr.unknown_in(entity) is not None or "?" in text else entity.ctype.size
 
     def _call_expression(self, node: Tree, pointer: bool) -> Entity:
         function, arguments = field_of(node, "function"), _parts(field_of(node, "arguments"))
@@ -335,6 +354,20 @@ class Lowering:
         if name in ("__mul24", "__umul24") and len(args) == 2:
             return expr.binary("*", integers[0], integers[1], span)
         return None
+
+
+def _size_of_literal(node: Tree, text: str) -> int | None:
+    """The bytes of a literal as C++ has it; None of one with a prefix, or of other than plain characters."""
+    if node.type == "number_literal":
+        digits = text.lower().replace("'", "").lstrip("+- ")
+        if _FLOATING.fullmatch(digits):
+            return 4 if digits.endswith("f") else 8
+        return None
+    if not text.isascii():
+        return None
+    if node.type == "char_literal":
+        return 1 if _CHARACTER.fullmatch(text) else None
+    return len(re.findall(_CHARACTERS, text[1:-1])) + 1 if _STRING.fullmatch(text) else None
 
 
 def _parts(node: Tree) -> list[Tree]:

@@ -430,3 +430,39 @@ def test_host_templates_that_call_each_other_end() -> None:
     ring = "template <int N> void a(float* o) { b<N + 1>(o); k<N><<<1, 64>>>(o, 0); }\n"
     ring += "template <int N> void b(float* o) { a<N + 1>(o); a<N + 2>(o); }\nvoid host() { a<1>(nullptr); }"
     assert any(bind.get("B") == 1 and block == (64, 1, 1) for block, bind, _, _ in instances(ring))
+
+
+@pytest.mark.parametrize(
+    ("written", "bytes_each"),
+    [
+        ('sizeof "abcdefg"', 8),
+        ('sizeof("abc")', 4),
+        (r'sizeof("a\n\x41\1017bc")', 8),
+        ("sizeof 'a'", 1),
+        ("sizeof 1.0f", 4),
+        ("sizeof(1.0)", 8),
+        ("sizeof -2.5", 8),
+        ("sizeof x", 8),
+        ("sizeof *d", 8),
+        ("sizeof(n)", 4),
+        ("sizeof(n + 1L)", 8),
+        ("sizeof(n < 1)", 1),
+        ("sizeof (int)*1", 4),
+        ('sizeof(L"a")', None),
+        ('sizeof("a" "bc")', None),
+        ("sizeof('ab')", None),
+        ("sizeof(sinf(1))", None),
+        ("sizeof(d[0] * 2)", None),
+        ("sizeof(missing + 1)", None),
+        ("sizeof(1 ? 2 : 1.0)", None),
+        ("sizeof(0 * 1.0)", None),
+        ("sizeof (int)-1", None),
+        ("sizeof y", None),
+        ("sizeof(1.0L)", None),
+    ],
+)
+def test_the_size_of_an_expression_is_that_of_its_type_or_not_known(written: str, bytes_each: int | None) -> None:
+    body = f"__shared__ __align__(128) float s[16384]; double x = 1; auto y = d[0]; s[threadIdx.x * ({written})] = 0;"
+    shared = [row for row in rows(body, signature="int n, double* d") if row.array == "s"]
+    assert [row.wavefronts for row in shared] == [bytes_each]
+    assert all(bool(row.reason) == (bytes_each is None) for row in shared)

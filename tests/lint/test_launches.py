@@ -150,12 +150,12 @@ def test_what_may_have_changed_is_not_taken_for_a_constant(host: str) -> None:
 @pytest.mark.parametrize(
     ("host", "expected"),
     [
-        ("void g(float* a, int t) { k<<<1, t>>>(a); }\nvoid f(float* a) { g(a, 64); g(a, 32); }",
+        ("static void g(float* a, int t) { k<<<1, t>>>(a); }\nvoid f(float* a) { g(a, 64); g(a, 32); }",
          {(64, 1, 1), (32, 1, 1)}),
-        ("void g(float* a, dim3 b) { k<<<1, b>>>(a); }\nvoid f(float* a) { g(a, dim3(8, 4)); g(a, 16); }",
+        ("inline void g(float* a, dim3 b) { k<<<1, b>>>(a); }\nvoid f(float* a) { g(a, dim3(8, 4)); g(a, 16); }",
          {(8, 4, 1), (16, 1, 1)}),
-        ("void g(float* a, int t = 96) { k<<<1, t>>>(a); }\nvoid f(float* a) { g(a); }", {(96, 1, 1)}),
-        ("void g(float* a, int t) { k<<<1, t * 2>>>(a); }\nvoid h(float* a, int u) { g(a, u + 1); }\n"
+        ("namespace { void g(float* a, int t = 96) { k<<<1, t>>>(a); } }\nvoid f(float* a) { g(a); }", {(96, 1, 1)}),
+        ("static void g(float* a, int t) { k<<<1, t * 2>>>(a); }\nstatic void h(float* a, int u) { g(a, u + 1); }\n"
          "void f(float* a) { h(a, 31); int v = 15; h(a, v); }", {(64, 1, 1), (32, 1, 1)}),
         ("struct R { static constexpr int N = 64; };\nvoid f(float* a) { k<<<1, R::N>>>(a); }", {(64, 1, 1)}),
         ("struct R { static constexpr int N = 64; void go(float* a) { k<<<1, N>>>(a); } };", {(64, 1, 1)}),
@@ -170,6 +170,42 @@ def test_what_may_have_changed_is_not_taken_for_a_constant(host: str) -> None:
 )  # fmt: skip
 def test_what_other_parts_of_the_file_fix_is_found(host: str, expected: Blocks) -> None:
     assert blocks(host + "\n") == dict.fromkeys(expected, "computed")
+
+
+@pytest.mark.parametrize(
+    ("host", "elsewhere"),
+    [
+        ("void g(float* a, int t) { LAUNCH }\nvoid f(float* a) { g(a, 64); }", True),
+        ("namespace n { void g(float* a, int t) { LAUNCH } }\nvoid f(float* a) { n::g(a, 64); }", True),
+        ('extern "C" void g(float* a, int t) { LAUNCH }\nvoid f(float* a) { g(a, 64); }', True),
+        ("struct R { void g(float* a, int t); };\nvoid R::g(float* a, int t) { LAUNCH }\n"
+         "void f(float* a, R r) { r.g(a, 64); }", True),
+        ("static void g(float* a, int t) { LAUNCH }\nvoid f(float* a) { g(a, 64); use(g); }", True),
+        ("static void g(float* a, int t) { LAUNCH }\nvoid f(float* a) { g(a, 64); (*&g)(a, 8); }", True),
+        ("namespace { void g(float* a, int t) { LAUNCH } }\nauto p = &g;\nvoid f(float* a) { g(a, 64); }", True),
+        ("template <typename T> void g(T* a, int t) { LAUNCH }\n"
+         "void f(float* a, int* b) { g<float>(a, 64); g(b, 8); }", True),
+        ("static void g(float* a, int t) { LAUNCH }\nvoid f(float* a) { g (a, 64); puts(\"g\"); }", False),
+        ("static void g(float*, int);\nstatic void g(float* a, int t) { LAUNCH }\nvoid f() { g(0, 64); }", False),
+        ("struct R { void g(float* a, int t) { LAUNCH } };\nvoid f(float* a, R r) { r.g(a, 64); }", False),
+        ("template <int N> void g(float* a) { int t = N; LAUNCH }\nvoid f(float* a) { g<64>(a); }", False),
+        ("static void h(float* a, int t) { LAUNCH }\nvoid g(float* a, int t) { h(a, t); }\n"
+         "void f(float* a) { g(a, 64); }", True),
+    ],
+)  # fmt: skip
+def test_a_function_that_may_be_called_from_elsewhere_is_judged_beside_its_known_calls(
+    host: str, elsewhere: bool
+) -> None:
+    found = blocks(host.replace("LAUNCH", "k<<<1, t>>>(a);") + "\n")
+    assert found == {(64, 1, 1): "computed"} | ({(256, 1, 1): "assumed"} if elsewhere else {})
+
+
+def test_a_wrapper_that_another_file_calls_is_not_clean_for_all() -> None:
+    wrapper = b"void run(float* a, int t) { k<<<1, t>>>(a); }\nvoid h(float* a) { run(a, 16); }\n"
+    other = b"void run(float*, int);\nvoid g(float* a) { run(a, 64); }\n"
+    inputs = [Input("x.cu", KERNEL.format("", "").encode() + wrapper), Input("y.cu", other)]
+    found = [finding.code for result in check_all(inputs, DEFAULT, 1) for finding in result.findings]
+    assert "BC101" in found
 
 
 def test_a_call_with_a_value_that_is_not_known_is_judged_beside_the_others() -> None:

@@ -73,6 +73,30 @@ def test_what_nothing_touches_is_padding(body: str, block: str, expected: list[s
     assert found(body, block) == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "block", "is_padding"),
+    [
+        ("__shared__ float s[32][16]; s[x][y] = 1;", "32,8", False),
+        ("__shared__ float s[32][20]; s[x][y * 4] = 1;", "32,4", False),
+        ("__shared__ float s[32][32]; s[x][y] = 1;", "32,24", False),
+        ("__shared__ float s[32][16]; s[x][y] = 1;", "32,12", False),
+        ("__shared__ float s[32][12 + 4]; s[x][y] = 1;", "32,12", True),
+        ("__shared__ float s[32][(12) + 8]; s[x][y] = 1;", "32,12", True),
+        ("__shared__ float s[32][12 + 5]; s[x][y] = 1;", "32,13", False),
+        ("constexpr int N = 12;\n#define WIDE (N + 4)\n__shared__ float s[32][WIDE]; s[x][y] = 1;", "32,12", True),
+        ("constexpr int WIDE = 20; __shared__ float s[16][WIDE]; s[y][x] = 1;", "16,16", True),
+        ("__shared__ float s[16][20]; s[y][x] = 1;", "16,16", True),
+        ("__shared__ float s[16][24]; s[y][x] = 1;", "16,16", True),
+        ("__shared__ float s[32][10]; s[y][x] = 1;", "8,32", True),
+    ],
+)
+def test_columns_that_are_not_used_are_padding_where_the_declaration_has_them_as_such(
+    body: str, block: str, is_padding: bool
+) -> None:
+    messages = [f.message for f in lint(kernel(START + body, block)).findings if f.code in LAYOUTS]
+    assert any("padding" in message for message in messages) == is_padding
+
+
 def test_a_flat_index_that_ignores_padded_rows() -> None:
     (finding,) = [f for f in lint(kernel("__shared__ float s[64][33]; *(&s[0][0] + threadIdx.x * 32) = 1;")).findings
                   if f.code in LAYOUTS]  # fmt: skip

@@ -184,6 +184,51 @@ def test_copies_are_waited_for(copy: str, between: str, read: str, missing: list
     assert told == missing
 
 
+@pytest.mark.parametrize("copy", [COPY, ASM], ids=["pipeline", "assembly"])
+@pytest.mark.parametrize(
+    ("between", "read", "barrier"),
+    [
+        ("__syncthreads(); WAIT", "s[63 - t]", "__syncthreads()"),
+        ("__syncthreads(); WAIT __syncwarp();", "s[63 - t]", "__syncthreads()"),
+        ("__syncthreads(); WAIT", "s[t ^ 1]", "__syncwarp()"),
+        ("__syncthreads(); WAIT __syncwarp();", "s[t ^ 1]", ""),
+        ("__syncthreads(); WAIT", "s[t]", ""),
+        ("__syncthreads(); WAIT", "s[t + 64]", ""),
+        ("__syncthreads(); WAIT __syncthreads();", "s[63 - t]", ""),
+        ("WAIT __syncthreads(); WAIT", "s[63 - t]", ""),
+        ("__syncthreads(); WAIT sync_all();", "s[63 - t]", ""),
+        ("__syncthreads(); wait_for_copies(); WAIT", "s[63 - t]", ""),
+        ("__syncthreads(); WAIT if (n) __syncthreads();", "s[63 - t]", ""),
+    ],
+)
+def test_a_barrier_before_the_wait_shows_no_thread_what_others_copy(
+    copy: str, between: str, read: str, barrier: str
+) -> None:
+    between = between.replace("WAIT", 'asm volatile("cp.async.wait_all;");')
+    body = f"{START}\n{copy}{between}\no[t] = {read};"
+    messages = [f.message for f in lint(kernel(body, str(THREADS))).findings if f.code == "BC402"]
+    assert len(messages) == bool(barrier)
+    for message in messages:
+        assert "copies in line" in message
+        assert message.endswith(f"with no {barrier} between the wait for the copy and this")
+
+
+def test_a_copy_for_the_next_iteration_has_the_barrier_of_that() -> None:
+    ahead = """
+        __pipeline_memcpy_async(&s[t], &g[t], 4); __pipeline_commit();
+        for (int k = 0; k < n; k++) {
+          __pipeline_wait_prior(0);
+          __syncthreads();
+          o[t] += s[k % 2 * 64 + 63 - t];
+          if (k + 1 < n) { __pipeline_memcpy_async(&s[(k + 1) % 2 * 64 + t], &g[t], 4); __pipeline_commit(); }
+        }
+        __pipeline_wait_prior(0);
+        o[t] += s[63 - t];
+    """
+    assert found(ahead.replace("o[t] += s[63 - t];", "")) == set()
+    assert found(ahead.replace("n;", "4;").replace("< n", "< 4")) == set()
+
+
 def test_two_stages_that_are_copied_in_turn() -> None:
     stages = """
         __pipeline_memcpy_async(&s[t], &g[t], 4); __pipeline_commit();

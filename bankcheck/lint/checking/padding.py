@@ -1,4 +1,4 @@
-"""What of an array's rows is padding: the last columns, if no access in any known launch touches them."""
+"""What of an array's rows is padding: the last columns, if they are declared as such and nothing touches them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_POINTS = 2_000
 
 
 def padding_of(facts: Facts, buffer: Buffer) -> int:
-    """Elements at the end of each row that nothing touches; 0 if there are none, many, or if it is not known.
+    """Elements that lengthen each row and that no known launch touches; 0 if there are none or it is not known.
 
     Instances of a template with other elements count as well, those with other lengths are other arrays.
     """
@@ -43,7 +43,13 @@ def padding_of(facts: Facts, buffer: Buffer) -> int:
             if used >= shape[-1]:
                 return 0
     padding = shape[-1] - used
-    return padding if 0 < padding <= min(MAX_PAD, used) else 0
+    return padding if 0 < padding <= min(MAX_PAD, used) and _is_declared(buffer, shape[-1], padding) else 0
+
+
+def _is_declared(buffer: Buffer, length: int, padding: int) -> bool:
+    """Whether that many columns look added: they are written so, or the length is a round one without them only."""
+    plain = length - padding
+    return padding in buffer.added or plain % 16 == 0 or (plain % 8 == 0 and length % 8 != 0)
 
 
 def _bytes_used(site: Site, execution: Execution, row: int, points: int) -> tuple[int, int] | None:

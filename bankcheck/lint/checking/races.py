@@ -72,6 +72,8 @@ class _Race(NamedTuple):
     """Whether a barrier is missing."""
     wait: bool = False
     """Whether the first one is an asynchronous copy that nothing waits for."""
+    late: bool = False
+    """Whether the first one is an asynchronous copy, and the barriers are before the wait for it."""
 
 
 def _races(execution: Execution, meetings: Meetings, number: Numbering) -> tuple[list[_Race], bool]:
@@ -110,7 +112,15 @@ def _races(execution: Execution, meetings: Meetings, number: Numbering) -> tuple
             places = first.site.span, second.site.span
             known = found.get(places, _Race(first, second, meeting, "", (), barrier=False))
             found[places] = known._replace(wait=True)
-    complete = next(pairs, None) is None and next(copies, None) is None
+    behind = _behind_waits(execution, accesses, waits, number)
+    for pair in islice(behind, MAX_COMPARED):
+        one, other = pair.first.site, pair.second.site
+        edges = _edges(execution, one, other, range(len(execution.run.barriers)))
+        meeting = meetings(one, other, Question(pair.apart, edges=edges))
+        for first, second in pair.accesses() if meeting is not None else ():
+            assert meeting is not None
+            found.setdefault((first.site.span, second.site.span), _Race(first, second, meeting, "", (), late=True))
+    complete = all(next(left, None) is None for left in (pairs, copies, behind))
     return list(found.values()), complete
 
 
@@ -130,6 +140,26 @@ def _copies(accesses: list[Verdict], waits: Sequence[int], number: Numbering) ->
                 and (end is None or second.site.epoch <= end)
             ):
                 yield _Pair(first, second, (1,))
+
+
+def _behind_waits(
+    execution: Execution, accesses: list[Verdict], waits: Sequence[int], number: Numbering
+) -> Iterator[_Pair]:
+    """An asynchronous copy and a read of the array behind the wait for it, but with no barrier after that wait."""
+    barriers = execution.run.barriers
+    kinds = _kinds(accesses, number) if any(v.site.op.startswith(_COPY) for v in accesses) else []
+    for first in kinds:
+        end = next((n for n in waits if n >= first.site.epoch), None)
+        if not first.site.op.startswith(_COPY) or end is None or barriers[end].threads != ITSELF:
+            continue
+        last = next((n for n in range(end, len(barriers)) if barriers[n].whole_block), len(barriers))
+        for second in kinds:
+            if (
+                second.site.buffer.declared == first.site.buffer.declared
+                and _role(second.site) == "read"
+                and end < second.site.epoch <= last
+            ):
+                yield _Pair(first, second, (_waiting(barriers[end : second.site.epoch]),))
 
 
 def _is_plain(verdict: Verdict) -> bool:
@@ -311,11 +341,11 @@ def _race(facts: Facts, execution: Execution, race: _Race) -> Finding:
     barrier = "__syncwarp()" if in_one_warp(race.meeting.threads) else "__syncthreads()"
     there = facts.place(race.first.site.span)
     does, did, label = _SAYS[_role(race.first.site), _role(race.second.site)]
-    did = "copies" if race.wait else did
+    did = "copies" if race.wait or race.late else did
     message = f"thread {later} {does} thread {earlier} {did} in line {there.line}"
     message += " in an iteration before" if race.loop else ""
     missing = ["wait for the copy (cp.async.wait_all or the like)"] * race.wait + [barrier] * race.barrier
-    message += f", with no {' and no '.join(missing)} between"
+    message += f", with no {' and no '.join(missing)} between" + " the wait for the copy and this" * race.late
     labels = [Label(there, label)]
     if race.meeting.values:
         message += f" where {', '.join(f'{name} = {value}' for name, value in race.meeting.values.items())}"

@@ -236,18 +236,20 @@ class Declarations(Machine):
             shape, element = types.shape_of(ctype)
             pad = change.pad if isinstance(change, Swizzled) else change
             ctype = types.array(element, tuple(map(sum, zip(shape, pad, strict=True))))
-        factors = self._factors(declarator)
-        buffer = Buffer(
-            name, ctype, align, False, isinstance(change, Swizzled), "shared", span, dynamic, volatile, factors
+        swizzled, factors, added = (
+            isinstance(change, Swizzled),
+            self._parts("*", declarator),
+            self._parts("+", declarator),
         )
+        buffer = Buffer(name, ctype, align, False, swizzled, "shared", span, dynamic, volatile, factors, added)
         self.state.declare(name, Variable(ctype, Place(buffer, Const(0, expr.LONG), ctype, size_of(ctype))))
 
-    def _factors(self, declarator: Tree) -> tuple[int, ...]:
-        """The factors of a length that is written as a product."""
+    def _parts(self, operator: str, declarator: Tree) -> tuple[int, ...]:
+        """The factors of a last length that is written as a product, or what a sum adds."""
         size = declarator.child_by_field_name("size") if declarator.type == "array_declarator" else None
         while size is not None and size.type == "parenthesized_expression":
             size = size.named_children[0]
-        if size is None or size.type != "binary_expression" or operator_of(size) != "*":
+        if size is None or size.type != "binary_expression" or operator_of(size) != operator:
             return ()
         sides = [self.reader.number(field_of(size, side)) for side in ("left", "right")]
         return tuple(side.value for side in sides if isinstance(side, Const))

@@ -43,6 +43,8 @@ class Buffer(Array):
     volatile: bool = False
     factors: tuple[int, ...] = ()
     """The numbers whose product its length is written as: 32 and 33 of `s[32 * 33]`."""
+    added: tuple[int, ...] = ()
+    """The numbers whose sum its last length is written as: 32 and 1 of `s[16][32 + 1]`."""
     identity: int = 0
     """The number of a local object whose contents are followed."""
 

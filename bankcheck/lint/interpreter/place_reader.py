@@ -9,7 +9,7 @@ from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.lint.interpreter import cells, loops
 from bankcheck.lint.interpreter.bounds import with_start_assumed
-from bankcheck.lint.interpreter.memory import Buffer, Member, sum_of
+from bankcheck.lint.interpreter.memory import UNIFORM, Buffer, Member, sum_of
 from bankcheck.lint.interpreter.state import State
 from bankcheck.lint.interpreter.type_reader import TypeReader
 from bankcheck.lint.text.source import Source
@@ -34,6 +34,17 @@ class PlaceReader(TypeReader):
     def variable(self, name: str, span: Span) -> Entity | None:
         """What a name means."""
         raise NotImplementedError
+
+    def _size(self, node: Tree) -> int | None:
+        while node.type == "parenthesized_expression" and node.named_children:
+            node = node.named_children[0]
+        variable = self.state.local(self.snippet.source(node)) if node.type == "identifier" else None
+        if variable is None or isinstance(variable.value, Place | Address):
+            return super()._size(node)
+        unknown = expr.unknown_in(variable.value) or any(n.startswith(UNIFORM) for n in expr.symbols_of(variable.value))
+        if unknown and isinstance(variable.ctype, CInt):  # it may be an `auto` of something that is no integer
+            return None
+        return size_of(variable.ctype) if variable.ctype is not None else None
 
     def _loaded(self, entity: Entity, node: Tree) -> Entity:
         """What a place holds, an address too; anything but a place as it is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ from bankcheck.syntax import Tree, declarator_name
 
 MAX_INSTANCES = 64
 """Instances of one host function that are told apart."""
+_OF_ONE_FILE = ("static", "inline", "constexpr", "__forceinline__")
+"""What says that the callers of a function are in the files that hold its definition."""
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl")
 
 
 class Instance(NamedTuple):
@@ -141,7 +145,9 @@ class Hosts:
             return [Instance()]
         if node.start_byte not in self._instances:
             self._instances[node.start_byte] = [Instance()]  # while it is being worked out
-            self._instances[node.start_byte] = self._called(function) or [Instance()]
+            called = self._called(function)
+            complete = called and not self._callable_elsewhere(function)
+            self._instances[node.start_byte] = called if complete else [*called, Instance()]
         return self._instances[node.start_byte]
 
     def _parameters(self, function: Function) -> dict[str, Tree]:
@@ -152,11 +158,34 @@ class Hosts:
                 found[self._program.source.source(name)] = node
         return found
 
+    def _callable_elsewhere(self, function: Function) -> bool:
+        """Whether there may be calls of a function that this file does not show."""
+        source = self._program.source
+        if source.path.endswith(_HEADERS):
+            return True
+        here = bool(function.template) or any(source.source(c) in _OF_ONE_FILE for c in function.node.children[:-1])
+        around = function.node.parent
+        while around is not None and not here:
+            unnamed = around.type == "namespace_definition" and around.child_by_field_name("name") is None
+            here = unnamed or around.type in ("struct_specifier", "class_specifier")
+            around = around.parent
+        return not here or self._is_passed_on(function.name)
+
+    def _is_passed_on(self, name: str) -> bool:
+        """Whether a function is named other than to call it: whoever has its address may call it."""
+        source = self._program.source
+        named = re.finditer(rf"\b{re.escape(name)}\b(?!\s*(?:<[^<>;{{}}()]*>\s*)?\()", source.expanded)
+        found = (source.root.descendant_for_byte_range(*match.span()) for match in named)
+        return any(node is not None and node.type == "identifier" for node in found)
+
     def _called(self, function: Function) -> list[Instance]:
         """An instance for each call that differs."""
         found: dict[Instance, None] = {}
         for call in self._program.calls(function.name):
-            if (function.template and not call.template) or len(call.arguments) > len(function.parameters):
+            if len(call.arguments) > len(function.parameters):
+                continue
+            if function.template and not call.template:  # the compiler deduces them
+                found[Instance()] = None
                 continue
             for host in self.at(call.function, call.node, [*call.template, *call.arguments]):
                 instance = self._bound(function, call, host)
