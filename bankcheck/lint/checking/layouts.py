@@ -96,10 +96,6 @@ def _excess(verdict: Verdict | None) -> int | None:
     return verdict.cases[0].excess
 
 
-def _excess_in_words(count: int) -> str:
-    return f"{count} excess wavefront{'s' * (count != 1)}"
-
-
 def _conflicts(verdict: Verdict) -> bool:
     worst = verdict.worst
     return worst is not None and worst.traffic is not None and worst.excess > 0 and worst.traffic.ways > 1
