@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from bankcheck.hardware import arch_note
 from bankcheck.lint.checking.table import CHECKS
-from bankcheck.lint.compiled import ask
 from bankcheck.lint.config import Config
 from bankcheck.lint.facts import Facts, gather, rows_of
 from bankcheck.lint.findings import AccessRow, FileResult, Finding, Summary, with_fingerprints
-from bankcheck.lint.fixing.hints import with_hints
 from bankcheck.lint.launching.launches import KnownLaunch, find_launches
 from bankcheck.lint.suppressions import suppressed
 from bankcheck.lint.text.prefilter import Include
@@ -36,6 +34,8 @@ def check_file(
     findings = list(_apply_rules(facts, config.codes | asked))
     summary = _summary(facts)
     if config.machine_code is not None:
+        from bankcheck.lint.compiled import ask
+
         kernels = {(e.kernel.name, e.launch.block.extents): None for e in facts.executions if e.kernel.is_kernel}
         rows, findings, summary = ask(config.machine_code, path, text, kernels, rows, findings, summary)
     findings += check_unparsed(facts, config)
@@ -44,7 +44,11 @@ def check_file(
     findings = suppressed(findings, facts, rows, config)
     wanted = [f for f in findings if f.code in config.codes and f.code not in config.ignores(f.place.path)]
     wanted = [f for f in wanted if f.code not in _CONFLICTS or (f.excess or 0) >= config.min_excess]
-    return FileResult(path, tuple(with_fingerprints(with_hints(facts, wanted))), rows, summary)
+    if any(finding.code in _CONFLICTS for finding in wanted):
+        from bankcheck.lint.fixing.hints import with_hints  # most files need none
+
+        wanted = with_hints(facts, wanted)
+    return FileResult(path, tuple(with_fingerprints(wanted)), rows, summary)
 
 
 def _apply_rules(facts: Facts, wanted: frozenset[str]) -> Iterator[Finding]:
