@@ -31,8 +31,8 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="names are text there
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
 
 
 def lint(*arguments: str, encoding: str = "utf-8:strict") -> Finished:
@@ -184,7 +184,7 @@ def test_headers_are_looked_for_beside_the_link(tmp_path: Path) -> None:
 
 
 @posix
-@pytest.mark.parametrize("target", ["gone.cu", "here.cu", "../work/here.cu", "two.cu", "gone/gone.cu"])
+@pytest.mark.parametrize("target", ["gone.cu", "here.cu", "../project/here.cu", "two.cu", "gone/gone.cu"])
 def test_a_link_that_leads_nowhere_is_told_and_stops_nothing(target: str) -> None:
     Path("good.cu").write_text(example("BC101_good.cu"))
     Path("here.cu").symlink_to(target)

@@ -11,6 +11,7 @@ from bankcheck.expr import Evaluator, Node, post_order
 from bankcheck.launch import Block
 from bankcheck.lint.checking.meeting import holds, is_reached
 from bankcheck.lint.checking.skipped_barriers import choices_of
+from bankcheck.lint.counting.lanes import each_lane
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.findings import REACHED, Finding, Label
 from bankcheck.lint.interpreter.memory import CARRIED, LANES, PER_LANE, UNIFORM, Barrier, Doubt, Loaded, conjunction
@@ -149,5 +150,5 @@ def _part(barrier: Barrier, block: Block) -> _Part | None:
 
 def _threads(value: expr.Value, block: Block) -> list[bool] | None:
     """For each thread whether a condition holds, None if that is not known."""
-    found = value[: block.threads] if isinstance(value, list) else [value] * block.threads
+    found = each_lane(value, block.warps)[: block.threads]
     return [bool(one) for one in found] if all(isinstance(one, int) for one in found) else None

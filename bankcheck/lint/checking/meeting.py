@@ -13,7 +13,7 @@ from bankcheck.expr import Evaluator, Node, Op, Undefined
 from bankcheck.hardware import WARP_LANES
 from bankcheck.launch import Block
 from bankcheck.lint.checking.skipped_barriers import choices_of
-from bankcheck.lint.counting.lanes import Numbering
+from bankcheck.lint.counting.lanes import Numbering, each_lane
 from bankcheck.lint.interpreter.memory import CARRIED, LANES, UNIFORM, Site, conjunction
 
 MAX_POINTS, MAX_TRIED = 400, 12
@@ -107,10 +107,8 @@ class Meetings:
         return self._known[key]
 
     def _found(self, offset: Node, guard: Node, values: Mapping[str, int], width: int) -> _Bytes | None:
-        evaluate, threads = self._evaluate.extended(values), self._block.warps * WARP_LANES
-        active, offsets = (
-            value if isinstance(value, list) else [value] * threads for value in map(evaluate, (guard, offset))
-        )
+        evaluate = self._evaluate.extended(values)
+        active, offsets = (each_lane(value, self._block.warps) for value in map(evaluate, (guard, offset)))
         if Undefined in map(type, active):
             return None
         touched = {thread: offsets[thread] for thread in range(self._block.threads) if active[thread]}

@@ -8,6 +8,7 @@ from math import prod
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, shape_of, size_of
 from bankcheck.expr import Evaluator, Undefined
+from bankcheck.lint.counting.lanes import each_lane
 from bankcheck.lint.counting.terms import sum_of_terms, terms_of
 from bankcheck.lint.facts import Execution, Facts
 from bankcheck.lint.interpreter.memory import LANES, Buffer, Site, conjunction
@@ -68,10 +69,7 @@ def _bytes_used(site: Site, execution: Execution, row: int, points: int) -> tupl
     evaluate = Evaluator(block.all_lanes())
     for point in product(*choices):
         at = evaluate.extended(dict(zip(names, point, strict=True)))
-        lanes, active = (
-            value if isinstance(value, list) else [value] * block.threads
-            for value in (at(column), at(conjunction(tuple(guards))))
-        )
+        lanes, active = (each_lane(value, block.warps) for value in (at(column), at(conjunction(tuple(guards)))))
         for thread in range(block.threads):
             if not isinstance(active[thread], Undefined) and not active[thread]:
                 continue

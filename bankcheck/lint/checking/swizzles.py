@@ -18,6 +18,7 @@ from bankcheck.ctype import shape_of, size_of
 from bankcheck.expr import Evaluator, Node, Op
 from bankcheck.launch import Block
 from bankcheck.lint.checking.conflicts import finding
+from bankcheck.lint.counting.lanes import each_lane
 from bankcheck.lint.counting.terms import sum_of_terms, terms_of
 from bankcheck.lint.counting.verdict import Verdict
 from bankcheck.lint.facts import Facts
@@ -129,7 +130,7 @@ def _points(swizzle: _Swizzle, one: Site, other: Site, block: Block) -> list[tup
     found: list[tuple[int, ...]] = []
     for point in islice(product(*choices), MAX_POINTS):
         at = evaluate.extended(dict(zip(names, point, strict=True)))
-        columns = [value if isinstance(value, list) else [value] * block.threads for value in map(at, nodes)]
+        columns = [each_lane(value, block.warps) for value in map(at, nodes)]
         for values in islice(zip(*columns, strict=False), block.threads):
             numbers = tuple(value for value in values if isinstance(value, int))
             if len(numbers) < len(values):

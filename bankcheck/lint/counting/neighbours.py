@@ -13,6 +13,7 @@ from bankcheck import expr
 from bankcheck.expr import Undefined
 from bankcheck.hardware import WARP_LANES, rule_for
 from bankcheck.lint.counting.judge import Judge
+from bankcheck.lint.counting.lanes import each_lane
 from bankcheck.lint.counting.verdict import Case, Verdict
 from bankcheck.lint.interpreter.memory import Site, Wrap
 
@@ -95,7 +96,7 @@ def _offsets(site: Site, case: Case, changed: Mapping[str, int], judge: Judge) -
     key = (id(site.offset), case.warp, *values.items())
     if key not in judge.columns:
         result = expr.Evaluator({**values, "lane": list(range(WARP_LANES)), "warp": case.warp})(offset)
-        judge.columns[key] = result if isinstance(result, list) else [result] * WARP_LANES
+        judge.columns[key] = each_lane(result, 1)
     column = judge.columns[key]
     present = [None if address is None else at for at, address in zip(column, case.traffic.addresses, strict=True)]
     return None if any(isinstance(at, Undefined) for at in present) else tuple(present)
