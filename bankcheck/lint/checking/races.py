@@ -281,22 +281,20 @@ class _Fences:
     def __init__(self, barriers: list[Barrier], number: Numbering) -> None:
         self._barriers, self._number = barriers, number
         self._kinds = [(*map(number, b.guard), bool(b.maybe), *_ranges(b)) for b in barriers]
-        self._found: dict[object, list[int]] = {}
+        self._known: dict[object, dict[object, bool]] = {}
 
     def behind(self, site: Site) -> int:
         """The number of the first one after an access; as many as there are barriers if there is none."""
-        key = (*map(self._number, site.guard), *_ranges(site))
-        if key not in self._found:
-            alike: dict[object, bool] = {}
-            for kind, barrier in zip(self._kinds, self._barriers, strict=True):
-                if kind not in alike:
-                    alike[kind] = is_fence(self._number, barrier, site)
-            self._found[key] = [
-                n for n, kind in enumerate(self._kinds) if alike[kind] and self._barriers[n].whole_block
-            ]
-        found = self._found[key]
-        position = bisect_left(found, site.epoch)
-        return found[position] if position < len(found) else len(self._barriers)
+        known = self._known.setdefault((*map(self._number, site.guard), *_ranges(site)), {})
+        for position in range(site.epoch, len(self._barriers)):
+            barrier, kind = self._barriers[position], self._kinds[position]
+            if not barrier.whole_block:
+                continue
+            if kind not in known:
+                known[kind] = is_fence(self._number, barrier, site)
+            if known[kind]:
+                return position
+        return len(self._barriers)
 
 
 def _ranges(found: Barrier | Site) -> Iterator[tuple[str, int]]:

@@ -14,6 +14,7 @@ from bankcheck.expr import Evaluator, Node, Undefined
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
 from bankcheck.lint.counting.lanes import Numbering, each_lane, warp_lanes, wrapped
 from bankcheck.lint.counting.masks import Bound, Masks
+from bankcheck.lint.counting.prover import Proofs
 from bankcheck.lint.counting.verdict import Key, Tally
 
 MAX_COMBINED = 256
@@ -111,6 +112,7 @@ class Counter:
         self._traffic: dict[Hashable, Traffic] = {}
         self._answered: dict[Hashable, Counts] = {}
         self._threads: dict[int, Evaluator] = {}
+        self.proofs = Proofs()
 
     def count(self, rule: Rule, addresses: tuple[int | None, ...]) -> Traffic:
         """`count_wavefronts`, remembered."""

@@ -13,7 +13,7 @@ from math import gcd, prod
 from typing import TYPE_CHECKING
 
 from bankcheck import expr
-from bankcheck.boxes import Box, Effort
+from bankcheck.boxes import Box
 from bankcheck.boxes import Unknown as Range
 from bankcheck.ctype import size_of
 from bankcheck.errors import BankcheckError
@@ -23,6 +23,7 @@ from bankcheck.launch import Block
 from bankcheck.lint.counting.cases import Counter, Counts, Setting
 from bankcheck.lint.counting.lanes import Split, Splitter, content, coordinates
 from bankcheck.lint.counting.masks import COMPARISONS, bound_of
+from bankcheck.lint.counting.prover import Prover
 from bankcheck.lint.counting.verdict import Verdict, faults, rule_of
 from bankcheck.lint.findings import Basis
 from bankcheck.lint.interpreter.memory import PER_LANE, UNIFORM, Site, conjunction
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
 
 MAX_POINTS = 1024
 MAX_CELLS = 600
-MAX_OPERATIONS = 50_000
-"""Work the prover may spend on one access: lint has many accesses, and must not wait for one."""
-MAX_OPERATIONS_IN_ALL = 300_000
-"""And on all accesses of one kernel and launch together."""
 _FULL = Range(expr.INT.low, expr.INT.high)
 
 
@@ -54,7 +51,7 @@ class Judge:
         """Accesses for which no proof was found: other iterations of the same code are not tried again."""
         self.columns: dict[tuple[object, ...], Sequence[expr.Value]] = {}
         """Offsets of all lanes, by where they are from and for which values."""
-        self.operations_left = MAX_OPERATIONS_IN_ALL
+        self.prove = Prover(counter.proofs)
 
     def __call__(self, site: Site) -> Verdict:
         """The verdict on one site."""
@@ -185,7 +182,6 @@ class _Judgement:
         if any(name.startswith(PER_LANE) for name in names):
             return self._unknown(next(self.judge.reasons[n] for n in names if n.startswith(PER_LANE)))
         from bankcheck.conditions import Cell, describe  # few files need the prover
-        from bankcheck.proof import bank_request, prove
 
         box: Box = {name: self._domain(name) for name in names}
         cells: list[Cell] = []
@@ -195,10 +191,7 @@ class _Judgement:
             return self._unknown(self.judge.failed[attempt])
         for shift in self._shifts():
             shifted = expr.binary("+", address, Const(shift, expr.LONG)) if shift else address
-            effort = Effort(min(MAX_OPERATIONS, self.judge.operations_left))
-            granted = effort.left
-            proof = prove(bank_request(self.rule, shifted, active, {"lane": range(WARP_LANES)}), box, effort)
-            self.judge.operations_left -= granted - max(effort.left, 0)
+            proof = self.judge.prove(self.rule, shifted, active, box)
             self.assumptions |= dict.fromkeys(proof.assumptions)
             if proof.failure:
                 reason = f"no proof was found: {self._in_words(proof.failure)}"

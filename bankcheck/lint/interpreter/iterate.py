@@ -75,6 +75,8 @@ class Loops(Unrolling):
     def loop(self, node: Tree, condition: Tree | None, update: Tree | None, do: bool = False) -> Flow:
         """A loop: once for all iterations if its variables allow, else iteration by iteration."""
         state, frame = self.state, self.state.frame
+        if condition is not None and not self._names(condition) and self._decided(self.condition(condition)) is True:
+            condition = None  # `while (true)`: it ends where it is left
         names = [n for n in self._changed(node) if (v := state.local(n)) is not None and not isinstance(v.value, Place)]
         before, met = state.snapshot(), self._met()
         sites, barriers, returned, reasons = met.sites, met.barriers, met.results, len(state.reasons)
@@ -98,7 +100,8 @@ class Loops(Unrolling):
         needed = loops.depends_on(inside, unsolved)
         for name in {v.placeholder.name for v in carried} & steps.keys():
             needed |= unsolved & set(expr.symbols_of(steps[name]))
-        counter = find_counter(tested, carried, steps, state.block, names[0] if names else "", do)
+        counts = [v.name for v in carried if not isinstance(v.start, Unknown)] or names
+        counter = find_counter(tested, carried, steps, state.block, counts[0] if counts else "", do)
         if self._is_taken(counter.symbol.name, inside):
             line, column = self.reader.file.position(self.reader.file.span(node)[0])
             counter = counter.renamed(f"{counter.symbol.name} ({line}:{column})")
