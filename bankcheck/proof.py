@@ -15,7 +15,7 @@ apart, which can only raise the count: the result is then an upper bound and say
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
 from bankcheck.poly import Number, Poly
 from bankcheck.symbolic import BoxArithmetic
 
+HOPELESS = "what was found is of no use"
 NO_WRAP = "unsigned index arithmetic does not wrap past 2^32"
 
 LAWS = {
@@ -86,10 +87,13 @@ class Proof:
     failure: str = ""
 
 
-def prove(request: Request, box: Box, effort: Effort | None = None) -> Proof:
+def prove(
+    request: Request, box: Box, effort: Effort | None = None, is_hopeless: Callable[[Outcome], bool] | None = None
+) -> Proof:
     """Cover `box`, which gives every uniform symbol of the request its range, with boxes of constant count.
 
-    Gives up, with the reason in `failure`, when that takes more work than `effort` has left.
+    Gives up, with the reason in `failure`, when that takes more work than `effort` has left, or when `is_hopeless`
+    says of an outcome that no proof with it is of any use.
     """
     effort = effort or Effort()
     proof = Proof()
@@ -104,13 +108,18 @@ def prove(request: Request, box: Box, effort: Effort | None = None) -> Proof:
             return proof
         current = pending.pop()
         try:
-            proof.outcomes.append(_judge(request, current, lanes, effort))
+            outcome = _judge(request, current, lanes, effort)
         except Split as split:
             laws[split.why] = None
             pending += reversed(cut(current, split))
         except Undecided as problem:
             proof.failure = str(problem)
             return proof
+        else:
+            proof.outcomes.append(outcome)
+            if is_hopeless is not None and is_hopeless(outcome):
+                proof.failure = HOPELESS
+                return proof
     if any(known.count > 1 for outcome in proof.outcomes for known in outcome.box.values()):
         laws = {"shift": None, **laws}
     proof.laws = [LAWS[law] for law in laws if law in LAWS]

@@ -8,7 +8,7 @@ prover. An access that resists all of it is not counted, and the verdict says wh
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
@@ -182,6 +182,7 @@ class _Judgement:
         if any(name.startswith(PER_LANE) for name in names):
             return self._unknown(next(self.judge.reasons[n] for n in names if n.startswith(PER_LANE)))
         from bankcheck.conditions import Cell, describe  # few files need the prover
+        from bankcheck.proof import HOPELESS
 
         box: Box = {name: self._domain(name) for name in names}
         cells: list[Cell] = []
@@ -191,10 +192,11 @@ class _Judgement:
             return self._unknown(self.judge.failed[attempt])
         for shift in self._shifts():
             shifted = expr.binary("+", address, Const(shift, expr.LONG)) if shift else address
-            proof = self.judge.prove(self.rule, shifted, active, box)
+            proof = self.judge.prove(self.rule, shifted, active, box, self._is_guesswork())
             self.assumptions |= dict.fromkeys(proof.assumptions)
             if proof.failure:
-                reason = f"no proof was found: {self._in_words(proof.failure)}"
+                guessed = self._guessed() if proof.failure == HOPELESS else ""
+                reason = guessed or f"no proof was found: {self._in_words(proof.failure)}"
                 self.judge.failed[attempt] = reason
                 return self._without_open_guards() or self._unknown(reason)
             problems = [outcome.undefined for outcome in proof.outcomes if outcome.undefined]
@@ -215,6 +217,24 @@ class _Judgement:
             counts.tally.drop(faults)
         when = describe(cells, box) if len(counts.inside.samples) > 1 and len(cells) <= MAX_CELLS else {}
         return self._finished(counts, names, when)
+
+    def _guessed(self) -> str:
+        """Why a value that the access depends on is not known, though all lanes have the same; empty if all are."""
+        names = (name for name in expr.symbols_of(*self.split.lanes, *self.terms) if name.startswith(UNIFORM))
+        return next((self.judge.reasons.get(name, "a value is not known") for name in names), "")
+
+    def _is_guesswork(self) -> Callable[[Outcome], bool] | None:
+        """Tells when outcomes differ by a value that nobody can know; None if the access depends on no such value."""
+        if not self._guessed():
+            return None
+        counts = Counts(self._setting((0,)), self.judge.counter.count)
+
+        def differ(outcome: Outcome) -> bool:
+            if not outcome.undefined:
+                counts.add(list(outcome.addresses), {}, outcome.exact)
+            return sum(not faults(key) for key in counts.inside.samples) > 1
+
+        return differ
 
     def _where_it_fits(self, cells: list[Cell], box: Box) -> str:
         """The values of the launch for which no lane faults, in words, where a launch can choose such: it will.
@@ -309,10 +329,8 @@ class _Judgement:
 
     def _finished(self, counts: Counts, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
         cases = counts.tally.cases(self._bind, when or {})
-        involved = expr.symbols_of(*self.split.lanes, *self.terms)
-        guessed = [name for name in involved if name.startswith(UNIFORM)]
-        if len(cases) > 1 and guessed:
-            return self._unknown(self.judge.reasons.get(guessed[0], "a value is not known"))
+        if len(cases) > 1 and (guessed := self._guessed()):
+            return self._unknown(guessed)
         contended = self.site.op in ("atomic", "cas") and not self.split.lanes and any(case.excess for case in cases)
         if contended and self.site.maybe:  # such as `if (leader) atomicMax(&peak, value)`
             return self._unknown(f"how many lanes update this address depends on '{_short(self.site.maybe[0])}'")
