@@ -165,11 +165,9 @@ def _launches_in(item: Input, config: Config) -> Iterable[KnownLaunch]:
         from bankcheck.lint.text.source import Source
 
         source = Source(name_of(item, config), text, config.defines, include)
-        own = _kernels_in(text)
         return [
             launch._replace(headers=tuple(header for header, names in defined.items() if launch.kernel in names))
-            for launch in find_launches(read_program(source))
-            if launch.kernel not in own
+            for launch in find_launches(read_program(source), but_of=_kernels_in(text))
         ]
     except Exception:  # the file's own check reports what is wrong with it
         return ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -62,8 +62,11 @@ class Launches:
     """What is wrong with launches that no device can do."""
 
 
-def find_launches(program: Program) -> list[KnownLaunch]:
-    """All launches in a file, evaluated as far as constants allow; those in host templates for every instance."""
+def find_launches(program: Program, but_of: Set[str] = frozenset()) -> list[KnownLaunch]:
+    """All launches in a file, evaluated as far as constants allow; those in host templates for every instance.
+
+    Launches of the kernels named in `but_of` are passed over.
+    """
     found: dict[KnownLaunch, None] = {}
     if not program.launches:
         return []
@@ -73,6 +76,9 @@ def find_launches(program: Program) -> list[KnownLaunch]:
         names = [site.kernel]
         if site.kernel not in program.functions and site.function is not None:
             names = _assigned_kernels(site, program) or names
+        names = [name for name in names if name not in but_of]
+        if not names:
+            continue
         spaces, origin = _spaces(site, program), f"{program.source.path}:{line}"
         for host in hosts.at(site.function, site.node, [*site.template, site.block, *site.arguments]):
             for launch in _evaluated(site, host, origin):

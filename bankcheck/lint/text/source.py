@@ -31,6 +31,7 @@ class Source(TextFile):
         plain = without_attributes(self.expanded) if self.root.has_error else self.expanded
         if plain != self.expanded:
             self.expanded, self.root = plain, parse_source(plain)
+        self._spans: dict[Span, Span] = {}
         self._declared: dict[int, Span] = {}
         self._taken: set[Span] = set()
 
@@ -63,9 +64,15 @@ class Source(TextFile):
 
     def span(self, node: Tree) -> Span:
         """Start and end of a node as written, in the file or in a header."""
-        taken = self._expansion.taken_from(node.start_byte, node.end_byte)
+        here = node.start_byte, node.end_byte
+        if here not in self._spans:
+            self._spans[here] = self._as_written(*here)
+        return self._spans[here]
+
+    def _as_written(self, first: int, last: int) -> Span:
+        taken = self._expansion.taken_from(first, last)
         if taken is None:
-            return self._expansion.origin(node.start_byte, node.end_byte)
+            return self._expansion.origin(first, last)
         file, (start, end) = taken
         if file not in self._files:
             self._bases.append(self._bases[-1] + len(self._files[-1].text) + 1)
