@@ -247,6 +247,8 @@ class Arithmetic:
             plain = _PLAIN.get(op.name) or self._for_naturals(op, columns)
             if plain is not None and (op.name not in _LENIENT or self._are_integers(columns)):
                 values = list(map(plain, *columns))
+                if op.name in _COMPARISONS:
+                    return values
                 inside = op.ctype.low <= min(values) and max(values) <= op.ctype.high
                 return values if inside else list(map(op.ctype.wrap, values))
         except (TypeError, AttributeError):  # some lane has no value

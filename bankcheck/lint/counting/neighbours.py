@@ -49,10 +49,13 @@ def _judged(verdict: Verdict, others: list[Verdict], judge: Judge, apart: list[W
     own = _offsets(site, case, {}, judge)
     if own is None:
         return verdict
+    widths = [wide for wide in (16, 8, 4) if wide > site.bytes_per_lane and _start(own, wide) is not None]
+    if not widths:
+        return verdict
     loops = {wrap.symbol for wrap in apart if wrap.first <= site.order < wrap.last}
     shifts = {_shift(own, near) for near in _neighbours(verdict, others, case, judge, loops)} - {None, 0}
-    for wide in (16, 8, 4):
-        if wide > site.bytes_per_lane and (start := _vectors(own, shifts, site.bytes_per_lane, wide)) is not None:
+    for wide in widths:
+        if (start := _vectors(own, shifts, site.bytes_per_lane, wide)) is not None:
             merged = judge.counter.count(rule_for(f"{'ld' if site.op == 'load' else 'st'}.shared.b{8 * wide}"), start)
             text = " ".join(site.text.split())[:60]
             why = (
@@ -108,12 +111,15 @@ def _shift(one: Offsets, other: Offsets) -> int | None:
     return gaps.pop() if len(gaps) == 1 else None
 
 
+def _start(own: Offsets, wide: int) -> int | None:
+    """Where in aligned vectors of `wide` bytes the access lies, the same in all lanes; None if lanes differ."""
+    inside = {at % wide for at in own if at is not None}
+    return inside.pop() if len(inside) == 1 else None
+
+
 def _vectors(own: Offsets, shifts: set[int | None], width: int, wide: int) -> Offsets | None:
     """Where the aligned vectors of `wide` bytes start that the access and its neighbours fill, None if they do not."""
-    inside = {at % wide for at in own if at is not None}
-    if len(inside) != 1:
-        return None
-    before = inside.pop()
-    if any(place - before not in shifts for place in range(0, wide, width) if place != before):
+    before = _start(own, wide)
+    if before is None or any(place - before not in shifts for place in range(0, wide, width) if place != before):
         return None
     return tuple(None if at is None else at - before for at in own)

@@ -50,7 +50,11 @@ class Changes(Machine):
 
     def _assigned(self, node: Tree) -> list[str]:
         """The variables that the code in a node may change."""
+        found, called = self.program.assigned.get(node.id, ([], None))
+        if called is not None and not any(map(self._lambda_called, called)):
+            return found
         names: dict[str, None] = {}
+        calls: list[Tree] = []
         seen: list[Tree] = []
         stack = [node]
         while stack:
@@ -63,9 +67,12 @@ class Changes(Machine):
                 target = tree.child_by_field_name("argument")
             elif kind == "pointer_expression" and tree.children[0].type == "&":
                 target = tree.named_children[-1]
-            elif kind == "call_expression" and (inner := self._lambda_called(tree)) is not None and inner not in seen:
-                seen.append(inner)
-                stack.append(inner)
+            elif kind == "call_expression":
+                calls.append(tree)
+                inner = self._lambda_called(tree)
+                if inner is not None and inner not in seen:
+                    seen.append(inner)
+                    stack.append(inner)
             elif kind == "gnu_asm_output_operand":
                 target = tree.child_by_field_name("value")
             elif kind == "argument_list":
@@ -77,6 +84,8 @@ class Changes(Machine):
             for one in targets_of(target):
                 names["".join(self.reader.file.source(one).split())] = None
             stack.extend(tree.named_children)
+        if not seen:
+            self.program.assigned[node.id] = list(names), calls
         return list(names)
 
 

@@ -101,6 +101,8 @@ class Program:
     items: list[Tree] = field(default_factory=list)
     """Declarations, type definitions and enums at file scope, in order."""
     classes: dict[str, Class] = field(default_factory=dict)
+    assigned: dict[int, tuple[list[str], list[Tree]]] = field(default_factory=dict)
+    """By the `id` of a node the variables that its code may change if none of the calls in it is one of a lambda."""
     namespaces: Namespaces = field(init=False)
     _calls: dict[str, list[Call]] | None = None
     groups: Groups = field(init=False)
