@@ -17,6 +17,8 @@ class Substitution:
     def __call__(self, node: Node) -> Node:
         """The tree with the symbols replaced."""
         done, values = self._done, self._values
+        if id(node) in done:
+            return done[id(node)][1]
         for tree in post_order(node, known=done):
             result = tree
             if isinstance(tree, Op):

@@ -52,6 +52,7 @@ class Judge:
         self.columns: dict[tuple[object, ...], Sequence[expr.Value]] = {}
         """Offsets of all lanes, by where they are from and for which values."""
         self.prove = Prover(counter.proofs)
+        self._conjunctions: dict[tuple[int, ...], tuple[Sequence[Node], Node]] = {}
 
     def __call__(self, site: Site) -> Verdict:
         """The verdict on one site."""
@@ -71,6 +72,14 @@ class Judge:
             return Verdict(site, reason=problem.message)
         except RecursionError:
             return Verdict(site, reason="the expression is nested too deeply")
+
+
+    def conjunction(self, terms: Sequence[Node]) -> Node:
+        """All the conditions as one: many sites have the same."""
+        key = tuple(map(id, terms))
+        if key not in self._conjunctions:
+            self._conjunctions[key] = terms, conjunction(tuple(terms))
+        return self._conjunctions[key][1]
 
 
 class _Judgement:
@@ -164,7 +173,7 @@ class _Judgement:
             known = self._domain(limit.symbol)
             limits.append(limit._replace(low=known.low, high=known.high))
         setting = self._setting(self._shifts())
-        counts = self.judge.counter.enumerate(setting, self.split.node, conjunction(tuple(guards)), limits, domains)
+        counts = self.judge.counter.enumerate(setting, self.split.node, self.judge.conjunction(guards), limits, domains)
         if counts.problem:
             return self._unknown(counts.problem)
         if needs_apart and self.rule.counts != "lanes" and not counts.banks_apart:
@@ -175,7 +184,7 @@ class _Judgement:
 
     def _proved(self) -> Verdict:
         """The prover, for what has too many values to try."""
-        active = conjunction(tuple(self.terms))
+        active = self.judge.conjunction(self.terms)
         address = self.split.node
         counts = Counts(self._setting((0,)), self.judge.counter.count)
         names = [name for name in expr.symbols_of(address, active) if name != "lane"]
