@@ -52,6 +52,36 @@ def test_the_values_that_arrive(body: str, expected: set[int | None]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("for (;;) {", "}"),
+        ("while (true) {", "}"),
+        ("while (1) {", "}"),
+        ("while (2 > 1) {", "}"),
+        ("do {", "} while (true);"),
+        ("for (; true;) {", "}"),
+    ],
+)
+def test_however_long_a_loop_is_that_data_ends_what_comes_behind_it_is_counted(begin: str, end: str) -> None:
+    work = "for (i = 1; i < 64; i *= 2) for (int j = 1; j < 64; j *= 2) s[64 + t * i * j] = 0;"
+    loop = f"{begin} if (!mine) {{ {work} mine = g[t] > 0; }} __syncthreads(); if (done) break; {end}"
+    found = rows(f"{START} __shared__ int done; bool mine = false; {loop} o[t] = s[t * 2];")
+    (behind,) = [row for row in found if row.expression == "s[t * 2]"]
+    assert behind.wavefronts == 2
+    assert {row.wavefronts for row in found if row.expression == "s[64 + t * i * j]"} == {1, 2, 4, 8, 16, 32}
+
+
+@pytest.mark.parametrize("times", ["200", "n"])
+def test_a_loop_that_is_too_long_to_be_followed_is_not_taken_for_clean(times: str) -> None:
+    inner = "".join(f"for (int {name} = 1; {name} < 64; {name} *= 2) " for name in "abc")
+    loop = f"for (i = 0; i < {times}; i++) {{ k = k * 5 + 3; {inner} s[(t * a * b * c * k) & 8191] = 0; }}"
+    found = rows(f"{START} {loop} __syncthreads(); o[t] = s[t * 2];", block="256")
+    (inside,), (behind,) = [[row for row in found if row.op == op] for op in ("store", "load")]
+    assert (inside.wavefronts, bool(inside.reason)) == (None, True)
+    assert behind.wavefronts == 2
+
+
+@pytest.mark.parametrize(
     "declared",
     [
         "Pair& p = *reinterpret_cast<Pair*>(bytes);",

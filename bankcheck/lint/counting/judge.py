@@ -73,7 +73,6 @@ class Judge:
         except RecursionError:
             return Verdict(site, reason="the expression is nested too deeply")
 
-
     def conjunction(self, terms: Sequence[Node]) -> Node:
         """All the conditions as one: many sites have the same."""
         key = tuple(map(id, terms))

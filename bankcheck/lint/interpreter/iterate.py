@@ -116,7 +116,7 @@ class Loops(Unrolling):
         tried = bool(needed or plain or doubts or parting) and leaves and limit > 0 and not ranged
         if tried:
             come_back = self._way_back(met)
-            ended = self._unrolled(node, condition, update, do, before, met, limit)
+            ended = self._afforded(node, condition, update, do, before, met, limit)
             if ended is not None:
                 return ended
             come_back()

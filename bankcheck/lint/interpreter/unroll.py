@@ -20,6 +20,8 @@ FEWEST_DOUBLINGS, MOST_DOUBLINGS = 2, 18
 
 MOST_PARTINGS = 64
 """Iterations that are followed of a loop that lanes leave one after the other."""
+LEFT_FOR_THE_REST = 4
+"""What part of the steps that are left a loop may not use up, as a divisor."""
 MAX_TRIAL_STEPS = 3_000
 """Steps in all loops of a kernel that are run only for what their variables hold afterwards."""
 
@@ -44,6 +46,19 @@ class Unrolling(Changes):
     def _iteration(self, node: Tree, left: Leaving) -> Flow:
         """The body of a loop, and the lanes together again that continue with the next iteration."""
         raise NotImplementedError
+
+    def _afforded(
+        self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, before: Scopes, met: Met, limit: int
+    ) -> Flow | None:  # fmt: skip
+        """`_unrolled`, given up where it would leave few steps for what comes behind the loop."""
+        state, most = self.state, self.state.most_steps
+        state.most_steps -= (most - state.steps) // LEFT_FOR_THE_REST
+        try:
+            return self._unrolled(node, condition, update, do, before, met, limit)
+        except OutOfSteps:
+            return None
+        finally:
+            state.most_steps = most
 
     def _unrolled(
         self, node: Tree, condition: Tree | None, update: Tree | None, do: bool, before: Scopes, met: Met, limit: int
