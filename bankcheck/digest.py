@@ -1,4 +1,4 @@
-"""SHA-256 from Python's own module: `hashlib` loads OpenSSL as well, which takes longer than all that is hashed here."""
+"""SHA-256 from Python's own module: `hashlib` loads OpenSSL too, which takes longer than all that is hashed here."""
 
 from __future__ import annotations
 
