@@ -89,6 +89,7 @@ def main() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (Exception, RecursionError) as error:
         code = _fail(f"internal error, please report: {type(error).__name__}: {error} (--debug shows where)", debug)
+    gc.freeze()  # what is left is not looked through for garbage on the way out
     sys.exit(code if isinstance(code, int) else 0)
 
 
