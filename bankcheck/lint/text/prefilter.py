@@ -36,8 +36,8 @@ UNKNOWN_SCALAR = re.compile(
 )
 """The same in front of a scalar, inside a function."""
 DECLARING_MACRO = (
-    rf"(?m)(?:^[ \t]+|[;{{}}][ \t]*)[A-Z][A-Z0-9_]{{2,}}[ \t]*\((?:[^;{{}}()\n]*,)?[ \t]*(?:unsigned[ \t]+)?{_TYPE}[ \t]*,"
-    r"[^;{}\n]*\)(?:\[\w*\])*[ \t]*(?:;|$)"
+    r"(?m)(?:^[ \t]+|[;{}][ \t]*)[A-Z][A-Z0-9_]{2,}[ \t]*\((?:[^;{}()\n]*,)?[ \t]*"
+    rf"(?:unsigned[ \t]+)?{_TYPE}[ \t]*,[^;{{}}\n]*\)(?:\[\w*\])*[ \t]*(?:;|$)"
 )
 """A macro that is given a type, as in `SHARED_ARRAY(float, tile, 32);`: does it declare shared memory?"""
 
