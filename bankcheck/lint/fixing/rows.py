@@ -112,6 +112,8 @@ class _Ends:
             return node.value, node.value
         if not isinstance(node, Op):
             return self._symbols.get(node.name) if isinstance(node, expr.Symbol) else None
+        if node.ctype == expr.BOOL:
+            return 0, 1
         parts = [self._known[id(arg)][1] for arg in node.args]
         rule = _RULES.get(node.name)
         known = [part for part in parts if part is not None]
