@@ -6,9 +6,10 @@ They lie under the user's cache directory; `BANKCHECK_CACHE` moves them.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from pathlib import Path
+
+from bankcheck.digest import sha256
 
 _NO_CACHE = (OSError, RuntimeError)
 """No folder to read or write, or a user without a home, as in containers."""
@@ -24,7 +25,7 @@ def cache_folder() -> Path:
 
 def content_key(*parts: bytes | str) -> str:
     """A name for this content: the hash of all parts."""
-    digest = hashlib.sha256()
+    digest = sha256(b"")
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little") + data)

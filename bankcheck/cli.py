@@ -6,6 +6,7 @@ Exit codes: 0 nothing to report, 1 findings or a failed check, 2 usage, bad inpu
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import sys
@@ -55,6 +56,7 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """Run the command line and exit with the project's exit codes."""
+    gc.set_threshold(200_000, 50, 50)  # what is loaded and built lives to the end: there is hardly any garbage
     debug = "--debug" in sys.argv[1:]
     if debug:
         sys.argv.remove("--debug")
@@ -87,6 +89,7 @@ def main() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (Exception, RecursionError) as error:
         code = _fail(f"internal error, please report: {type(error).__name__}: {error} (--debug shows where)", debug)
+    gc.freeze()  # what is left is not looked through for garbage on the way out
     sys.exit(code if isinstance(code, int) else 0)
 
 

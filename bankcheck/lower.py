@@ -54,8 +54,8 @@ class Scope(Protocol):
 
 _NUMBER_SUFFIX = "uUlLzZ"
 _CHARACTERS = r"""(?:[^\\\n]|\\(?:[0-7]{1,3}+|x[0-9a-fA-F]++|[abfnrtv'"?\\]))"""
-_STRING, _CHARACTER = re.compile(f'"{_CHARACTERS}*"'), re.compile(f"'{_CHARACTERS}'")
-_FLOATING = re.compile(r"(?=\d|\.\d)\d*(\.\d*(e[+-]?\d+)?|e[+-]?\d+)f?")
+_STRING, _CHARACTER = f'"{_CHARACTERS}*"', f"'{_CHARACTERS}'"
+_FLOATING = r"(?=\d|\.\d)\d*(\.\d*(e[+-]?\d+)?|e[+-]?\d+)f?"
 _UNARY = {"-": "neg", "~": "~", "!": "!"}
 
 
@@ -360,14 +360,14 @@ def _size_of_literal(node: Tree, text: str) -> int | None:
     """The bytes of a literal as C++ has it; None of one with a prefix, or of other than plain characters."""
     if node.type == "number_literal":
         digits = text.lower().replace("'", "").lstrip("+- ")
-        if _FLOATING.fullmatch(digits):
+        if re.fullmatch(_FLOATING, digits):
             return 4 if digits.endswith("f") else 8
         return None
     if not text.isascii():
         return None
     if node.type == "char_literal":
-        return 1 if _CHARACTER.fullmatch(text) else None
-    return len(re.findall(_CHARACTERS, text[1:-1])) + 1 if _STRING.fullmatch(text) else None
+        return 1 if re.fullmatch(_CHARACTER, text) else None
+    return len(re.findall(_CHARACTERS, text[1:-1])) + 1 if re.fullmatch(_STRING, text) else None
 
 
 def _parts(node: Tree) -> list[Tree]:

@@ -14,6 +14,7 @@ MODULES = {".".join(("bankcheck", *p.relative_to(PACKAGE).with_suffix("").parts)
 MAX_LINES = 400
 
 RANKS = [
+    {"digest"},
     {"errors", "cache", "filenames"},
     {"hardware", "expr", "poly"},
     {"banks", "layout", "ctype", "sectors", "boxes", "columns", "launch", "syntax", "substitution"},

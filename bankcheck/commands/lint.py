@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -80,7 +79,6 @@ def command(
     directory. Exits with 1 if there is a finding, with 2 if a file cannot be checked.
     """
     gc.freeze()  # trees and tables live to the end: looking through them for garbage takes a tenth of the time
-    gc.set_threshold(200_000, 50, 50)
     config = _configured(paths, config_file, select, ignore, min_excess, block, define, include, arch)
     if compiled:
         config = _with_compiler(config, ("BC901",) if not select and not ignore else ())
@@ -208,8 +206,11 @@ def _code(inputs: list[Input], results: list[FileResult]) -> Code:
 def _print(results: list[FileResult], output: str, everything: bool) -> None:
     report = import_module(f"bankcheck.report.lint_{output}")
     if output == "text":
-        frames = sys.stdout.isatty()
-        width = shutil.get_terminal_size((120, 24)).columns
+        frames, width = sys.stdout.isatty(), 120
+        if frames:
+            from shutil import get_terminal_size  # loads every kind of archive
+
+            width = get_terminal_size((width, 24)).columns
         click.echo(report.render(results, everything=everything, frames=frames, width=width))
     elif output == "json":
         click.echo(report.render(results, everything=everything))

@@ -6,14 +6,16 @@ import fnmatch
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bankcheck.errors import BankcheckError
 from bankcheck.filenames import shown_name
 from bankcheck.hardware import arch_note
 from bankcheck.launch import Block
-from bankcheck.lint.compiled import MachineCode
 from bankcheck.lint.rules import RULES, codes_matching
+
+if TYPE_CHECKING:
+    from bankcheck.lint.compiled import MachineCode
 
 NAMES = ("bankcheck.toml", "pyproject.toml")
 DEFAULT_CODES = frozenset(rule.code for rule in RULES if rule.enabled)

@@ -108,7 +108,7 @@ def gather(
     """Run all kernels of a file."""
     source = program.source
     facts = Facts(source, program, source.directives())
-    if "__shared__" not in source.expanded and not want_global and not DECLARING_MACRO.search(source.expanded):
+    if "__shared__" not in source.expanded and not want_global and not re.search(DECLARING_MACRO, source.expanded):
         return facts
     entries = list(program.kernels)
     for kernel in entries:

@@ -143,7 +143,7 @@ def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
     ordered = sorted(findings, key=sort_key)
     if not ordered:
         return []
-    import hashlib  # only where there is something to identify
+    from bankcheck.digest import sha256  # only where there is something to identify
 
     seen: dict[str, int] = {}
     result = []
@@ -152,6 +152,6 @@ def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
         key = "\0".join((finding.place.path.replace("\\", "/"), finding.code, line, finding.array))
         ordinal = seen.get(key, 0)
         seen[key] = ordinal + 1
-        digest = hashlib.sha256(f"{key}\0{ordinal}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
+        digest = sha256(f"{key}\0{ordinal}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
         result.append(finding._replace(fingerprint=digest))
     return result

@@ -14,7 +14,7 @@ from bankcheck.lint.text.prefilter import UNKNOWN_QUALIFIER, UNKNOWN_SCALAR
 from bankcheck.lint.text.unbraced import unbraced_declarations
 from bankcheck.syntax import Tree
 
-_IGNORE = re.compile(r"[a-z]+\s*\[|i[gn]\w*o", re.IGNORECASE)
+_IGNORE = r"(?i)[a-z]+\s*\[|i[gn]\w*o"
 """What somebody may have written who meant `ignore[...]`."""
 _DEVICE = re.compile(r"__shared__|__global__|__device__|threadIdx|__syncthreads|asm\b")
 
@@ -120,7 +120,7 @@ def _directives(facts: Facts) -> Iterator[Finding]:
     for directive in facts.directives:
         if directive.rest or not directive.settings:
             what = directive.rest[:40] or "nothing"
-            meant = "ignore[BC101] reason" if _IGNORE.match(directive.rest) else "block=32,8 N=1024"
+            meant = "ignore[BC101] reason" if re.match(_IGNORE, directive.rest) else "block=32,8 N=1024"
             message = f"this directive is not understood at '{what}': write 'bankcheck: {meant}'"
             yield finding(directive.line, directive.column, message)
     for directive in without_function(facts.program, facts.directives):

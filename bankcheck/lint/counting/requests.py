@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -60,17 +59,11 @@ def requests_of(site: Site, block: Block, reasons: Mapping[str, str], size_bytes
     rule = rule_of(site)
     if rule.loop:
         raise BankcheckError(rule.loop)
-    found = _Enumeration(site, rule, block, reasons, size_of(site.buffer.ctype) or size_bytes).offsets()
+    found = _Enumeration(site, rule, block, reasons, size_of(site.buffer.ctype) or size_bytes)
+    found.enumerate()
     if not found.counted:
         raise BankcheckError("no lane accesses the array inside its bounds")
     return Requests(site, rule, found.counted, tuple(found.assumed), found.widened)
-
-
-@dataclass(slots=True)
-class _Found:
-    counted: Counter[Offsets] = field(default_factory=Counter)
-    assumed: dict[str, None] = field(default_factory=dict)
-    widened: bool = False
 
 
 class _Enumeration:
@@ -85,12 +78,14 @@ class _Enumeration:
         self.terms = [substitute(term, self.coordinates) for term in site.guard]
         if block.threads % WARP_LANES:
             self.terms.append(expr.binary("<", self.coordinates["tid"], Const(block.threads)))
-        self.found = _Found(assumed=dict.fromkeys(site.assumed))
+        self.counted: Counter[Offsets] = Counter()
+        self.assumed = dict.fromkeys(site.assumed)
+        self.widened = False
         for why in dict.fromkeys(site.maybe):
-            self.found.assumed[f"all lanes take part where '{' '.join(why.split())}' decides"] = None
+            self.assumed[f"all lanes take part where '{' '.join(why.split())}' decides"] = None
 
-    def offsets(self) -> _Found:
-        """The requests."""
+    def enumerate(self) -> None:
+        """Find the requests."""
         names = [n for n in expr.symbols_of(self.address, *self.terms) if n != "lane"]
         domains = self._enumerable(names)
         split = Splitter(frozenset(domains))(self.address)
@@ -109,10 +104,9 @@ class _Enumeration:
                 lanes, active, *told = (column[warp * WARP_LANES :][:WARP_LANES] for column in columns)
                 for request in self._masked(lanes, active, told, masks):
                     for placed in self._placed(request, split.unit):
-                        self.found.counted[placed] += repeats
-                        if len(self.found.counted) > MAX_REQUESTS:
+                        self.counted[placed] += repeats
+                        if len(self.counted) > MAX_REQUESTS:
                             raise BankcheckError(f"it makes more than {MAX_REQUESTS} different requests")
-        return self.found
 
     def _enumerable(self, names: list[str]) -> dict[str, Range]:
         """The symbols whose values are all tried: as many of the known ones as there is room for."""
@@ -134,7 +128,7 @@ class _Enumeration:
         if split.unit and not self.size:
             moving = self.reasons.get(split.shared[0], f"'{split.shared[0]}' is not known")
             raise BankcheckError(f"{moving}, and neither is the size of '{self.site.buffer.name}'")
-        self.found.widened = split.unit > 0
+        self.widened = split.unit > 0
 
     def _conditions(self, domains: Mapping[str, Range]) -> tuple[tuple[Node, ...], list[Bound]]:
         """(conditions to evaluate, those whose sets of lanes are enumerated).
@@ -154,7 +148,7 @@ class _Enumeration:
                 bound = bound_of(term, Splitter(frozenset(domains)))
                 if set(expr.symbols_of(bound.lanes)) - {"lane"} <= domains.keys():
                     bounds.append(bound)
-                    self.found.widened = True
+                    self.widened = True
                     continue
                 self._all_lanes()
             else:
@@ -162,7 +156,7 @@ class _Enumeration:
         return tuple(plain), bounds
 
     def _all_lanes(self) -> None:
-        self.found.assumed["all lanes take part where a condition depends on values of the launch"] = None
+        self.assumed["all lanes take part where a condition depends on values of the launch"] = None
 
     def _points(self, domains: Mapping[str, Range]) -> Iterator[dict[str, int]]:
         names = [name for name in domains if name != "warp"]

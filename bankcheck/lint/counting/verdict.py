@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bankcheck.banks import Traffic
@@ -81,12 +80,12 @@ def faults(key: Hashable) -> bool:
     return isinstance(key, tuple) and bool(key[0])
 
 
-@dataclass(slots=True)
 class Tally:
     """Cases by count."""
 
-    samples: dict[Key, Case] = field(default_factory=dict)
-    points: dict[Key, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.samples: dict[Key, Case] = {}
+        self.points: dict[Key, int] = {}
 
     def add(self, traffic: Traffic | None, values: Mapping[str, int], *, exact: bool = True, fault: str = "") -> Key:
         """Take in a count (None: the access faults) at some values; returns what tells it from others."""

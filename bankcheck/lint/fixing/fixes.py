@@ -13,8 +13,9 @@ from typing import NamedTuple
 from bankcheck.ctype import ArrayType, shape_of, size_of
 from bankcheck.hardware import ROW_BYTES, WORD_BYTES, Rule
 from bankcheck.lint.facts import Execution, Facts, trial
+from bankcheck.lint.fixing.rows import Rows
 from bankcheck.lint.fixing.spelling import declaration
-from bankcheck.lint.fixing.trials import Map, Subject, Tried, key_of
+from bankcheck.lint.fixing.trials import Subject, Tried, key_of
 from bankcheck.lint.interpreter.machine import Change, Swizzled
 from bankcheck.lint.interpreter.memory import Buffer
 
@@ -48,17 +49,9 @@ class _Layout(NamedTuple):
         pad = (*(0,) * (dimensions - 1), self.more)
         return Swizzled(pad) if self.xor else pad
 
-    def map(self, columns: int, element: int) -> Map:
-        """Where it stores a byte of an array with rows of `columns` elements."""
-        pitch, longer = columns * element, (columns + self.more) * element
-
-        def moved(at: int) -> int | None:
-            row, rest = divmod(at, pitch)
-            column, byte = divmod(rest, element)
-            column = column ^ row if self.xor else column
-            return row * longer + column * element + byte if column < columns + self.more else None
-
-        return moved
+    def rows(self, columns: int, element: int) -> Rows:
+        """What becomes of rows of `columns` elements."""
+        return Rows(columns * element, (columns + self.more) * element, element, self.xor)
 
 
 def find_fix(facts: Facts, buffer: Buffer) -> Fix | None:
@@ -110,8 +103,8 @@ def _keeps(subject: Subject, layout: _Layout, executions: list[Execution]) -> bo
     """Whether each access finds its elements in a layout."""
     for user, other in zip(subject.users, executions, strict=True):
         shape, element = shape_of(_buffer_in(subject, user).ctype)
-        moved = layout.map(shape[-1], size_of(element))
-        if not subject.keeps_elements(user, other, moved, surely=layout.more < 0 or layout.xor):
+        rows = layout.rows(shape[-1], size_of(element))
+        if not subject.keeps_elements(user, other, rows, surely=layout.more < 0 or layout.xor):
             return False
     return True
 
@@ -172,16 +165,16 @@ def _estimate(subject: Subject, layout: _Layout) -> int:
     worst: dict[object, int] = {}
     for execution, verdict in subject.verdicts():
         shape, element = shape_of(verdict.site.buffer.ctype)
-        moved, key = layout.map(shape[-1], size_of(element)), (id(execution), key_of(verdict))
+        rows, key = layout.rows(shape[-1], size_of(element)), (id(execution), key_of(verdict))
         for case in verdict.cases:
             if case.traffic is not None:
-                cost = _cost(subject, case.traffic.rule, case.traffic.addresses, moved)
+                cost = _cost(subject, case.traffic.rule, case.traffic.addresses, rows)
                 worst[key] = max(cost, worst.get(key, 0))
     return sum(worst.values())
 
 
-def _cost(subject: Subject, rule: Rule, addresses: tuple[int | None, ...], moved: Map) -> int:
-    there = tuple(None if at is None else moved(at) for at in addresses)
+def _cost(subject: Subject, rule: Rule, addresses: tuple[int | None, ...], rows: Rows) -> int:
+    there = tuple(None if at is None else rows(at) for at in addresses)
     if any(new is not None and new % rule.bytes_per_lane for new in there):
         return 0  # the trial will tell: only distances between these addresses are known
     return subject.facts.counter.count(rule, there).excess or 0

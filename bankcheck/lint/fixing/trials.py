@@ -6,7 +6,7 @@ only if no access gets worse or out of sight and no rule reports what it did not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from bankcheck.lint.checking.table import CHECKS
 from bankcheck.lint.counting.requests import Offsets, requests_of
 from bankcheck.lint.counting.verdict import Verdict
 from bankcheck.lint.facts import Execution, Facts
+from bankcheck.lint.fixing.rows import Rows, plainly_found
 from bankcheck.lint.interpreter.memory import Buffer, Site
 
 ABOUT_LAYOUTS = frozenset(("BC101", "BC102", "BC103", "BC104", "BC201", "BC202", "BC203", "BC204", "BC301"))
@@ -24,8 +25,6 @@ MAX_COMPARED = 200
 
 Costs = dict[tuple[object, ...], tuple[int, int] | None]
 """(excess, row passes) of each access in each launch; None where it is unknown or faults."""
-Map = Callable[[int], int | None]
-"""The byte at which another layout stores what was at a byte; None where it has no room for it."""
 
 
 class Tried(NamedTuple):
@@ -79,13 +78,15 @@ class Subject:
                 return None
         return Tried(_sum(after), done) if self._reported(done) <= self._findings else None
 
-    def keeps_elements(self, user: Execution, other: Execution, moved: Map, *, surely: bool) -> bool:
+    def keeps_elements(self, user: Execution, other: Execution, rows: Rows, *, surely: bool) -> bool:
         """Whether each access finds in the other layout the elements that it finds in this one.
 
         Not so where `t[0][i]` runs through several rows. `surely`: it is known of all accesses.
         """
         pairs = list(zip(*(_sites(e, self.buffer) for e in (user, other)), strict=False))
         for one, another in pairs[:MAX_COMPARED]:
+            if not surely and plainly_found(one, another, user.launch.block, rows):
+                continue
             if id(one) not in self._requests:
                 self._requests[id(one)] = _requests(one, user)
             before, after = self._requests[id(one)], _requests(another, other)
@@ -93,7 +94,7 @@ class Subject:
                 if surely:
                     return False
                 continue
-            wanted = {_moved(offsets, moved) for offsets in before}
+            wanted = {_moved(offsets, rows) for offsets in before}
             if None in wanted or not wanted <= after.keys():
                 return False
         return len(pairs) <= MAX_COMPARED or not surely
@@ -124,8 +125,8 @@ def _requests(site: Site, execution: Execution) -> Mapping[Offsets, int] | None:
     return None if found.widened else found.offsets
 
 
-def _moved(offsets: Offsets, moved: Map) -> Offsets | None:
-    found = tuple(None if at is None else moved(at) for at in offsets)
+def _moved(offsets: Offsets, rows: Rows) -> Offsets | None:
+    found = tuple(None if at is None else rows(at) for at in offsets)
     lost = any(new is None and at is not None for at, new in zip(offsets, found, strict=True))
     return None if lost else found
 

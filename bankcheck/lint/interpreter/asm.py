@@ -19,7 +19,7 @@ _INSTRUCTION = (  # compiled by `re` when first used: most files have no assembl
     rf"\b((?:ld|st)matrix\.[\w.:]+|cp\.async\.c[ag]\.[\w.:]+|(?:ld|st|atom|red)\.[\w.:]*shared[\w.:]*)"
     rf"\s*([^;]*?){_ADDRESS}([^;]*)"
 )
-_TYPE = re.compile(r"(?:\.v([24]))?\.([busf]|bf|f16x|bf16x)(8|16|32|64|128|2)\b")
+_TYPE = r"(?:\.v([24]))?\.([busf]|bf|f16x|bf16x)(8|16|32|64|128|2)\b"
 _BITS = {"f16x": 32, "bf16x": 32}
 
 
@@ -90,7 +90,7 @@ def _operation(instruction: str, rest: str, values: dict[int, Entity]) -> tuple[
         if nbytes not in (4, 8, 16):
             return "cp.async", None, "the size of this cp.async is not known"
         return f"cp.async.{parts[2]}", Record("copy", nbytes, nbytes, ()), ""
-    match = _TYPE.search(instruction)
+    match = re.search(_TYPE, instruction)
     if match is None:
         return "load", None, f"'{instruction[:60]}' is not a form that the rules cover"
     bits = _BITS.get(match[2], 0) or int(match[3])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bankcheck.ctype import Type
@@ -47,19 +46,19 @@ class KnownLaunch(NamedTuple):
         return self.kernel == kernel.name and (not self.spaces or kernel.space in self.spaces)
 
 
-@dataclass(slots=True)
 class Launches:
     """The launches to judge a kernel for, and what was left out."""
 
-    kernel: Function
-    chosen: list[Launch] = field(default_factory=list)
-    problems: list[tuple[int, str]] = field(default_factory=list)
-    """(line, text) of directives that make no sense."""
-    left_out: int = 0
-    merged: dict[str, None] = field(default_factory=dict)
-    """What is assumed of launches that are judged together with others, whose blocks are known."""
-    failing: list[str] = field(default_factory=list)
-    """What is wrong with launches that no device can do."""
+    def __init__(self, kernel: Function) -> None:
+        self.kernel = kernel
+        self.chosen: list[Launch] = []
+        self.problems: list[tuple[int, str]] = []
+        """(line, text) of directives that make no sense."""
+        self.left_out = 0
+        self.merged: dict[str, None] = {}
+        """What is assumed of launches that are judged together with others, whose blocks are known."""
+        self.failing: list[str] = []
+        """What is wrong with launches that no device can do."""
 
 
 def find_launches(program: Program, but_of: Set[str] = frozenset()) -> list[KnownLaunch]:

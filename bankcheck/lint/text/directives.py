@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from bankcheck.errors import BankcheckError
@@ -18,14 +17,14 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,18})", re.ASCII)
 _NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*|extern\s*"C"', re.DOTALL | re.MULTILINE)
 
 
-@dataclass(slots=True)
 class Told:
     """What directives say about a function."""
 
-    values: dict[str, int] = field(default_factory=dict)
-    blocks: list[Block] = field(default_factory=list)
-    problems: list[tuple[int, str]] = field(default_factory=list)
-    """(line, text) of what makes no sense."""
+    def __init__(self) -> None:
+        self.values: dict[str, int] = {}
+        self.blocks: list[Block] = []
+        self.problems: list[tuple[int, str]] = []
+        """(line, text) of what makes no sense."""
 
 
 def told_about(function: Function, program: Program, directives: Sequence[Directive]) -> Told:

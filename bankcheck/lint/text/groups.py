@@ -30,7 +30,7 @@ _TILES = ("thread_block_tile", "tiled_partition")
 MAKERS = frozenset((*_WHOLE, *_IN_WARPS, *_TILES))
 """Functions that only say which threads are a group (and types, which are called so as well): nobody waits in them."""
 _KIND = r"\b([A-Za-z_]\w*)\s*(?:<\s*(\w+)(?:[^;{}()<>]|<[^;{}()<>]*>)*>)?"
-_BEFORE = re.compile(rf"{_KIND}\s*(?:const\s*)?&{{0,2}}\s*\Z")
+_BEFORE = rf"{_KIND}\s*(?:const\s*)?&{{0,2}}\s*\Z"
 
 
 class Group(NamedTuple):
@@ -72,7 +72,7 @@ class Groups:
         found = []
         for match in named.finditer(self._text):
             start = max(0, match.start() - MAX_WRITTEN)
-            written = _BEFORE.search(self._text[start : match.start()])
+            written = re.search(_BEFORE, self._text[start : match.start()])
             if written is not None:
                 kind, argument = (match[1], match[2]) if written[1] == "auto" else (written[1], written[2])
                 if kind not in ("return", "case", "else"):

@@ -19,7 +19,7 @@ MAX_DECLARATION = 20_000
 """Characters of a declaration that is taken over."""
 _LINE_END = re.compile(r"[\r\n\v\f]")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_WORTH_PARSING = re.compile(r"\b(?:constexpr|const|__device__|struct|class|enum|typedef|using|namespace)\b|__shared__")
+_WORTH_PARSING = r"\b(?:constexpr|const|__device__|struct|class|enum|typedef|using|namespace)\b|__shared__"
 _PLAIN = (
     "declaration",
     "type_definition",
@@ -57,7 +57,7 @@ class Declared(NamedTuple):
 
 def declarations_of(expanded: str, file: HeaderFile) -> list[Declared]:
     """The declarations in a header's expanded text with blanks for comments, in order."""
-    if not _WORTH_PARSING.search(expanded):
+    if not re.search(_WORTH_PARSING, expanded):
         return []
     found: list[Declared] = []
     stack: list[tuple[Tree, tuple[str, ...]]] = [(parse_source(expanded), ())]

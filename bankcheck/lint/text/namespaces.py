@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
 from bankcheck.syntax import Tree
@@ -46,20 +45,21 @@ class Using(NamedTuple):
     in_block: bool
 
 
-@dataclass(slots=True)
 class Namespaces:
     """The namespaces of one file. `text` gives the text of a node."""
 
-    text: Callable[[Tree], str]
-    known: set[Space] = field(default_factory=set)
-    inline: set[str] = field(default_factory=set)
-    """The names of inline namespaces."""
-    aliases: dict[str, set[Space]] = field(default_factory=dict)
-    usings: list[Using] = field(default_factory=list)
-    with_types: set[Space] = field(default_factory=lambda: {()})
-    """Those that define classes: an argument of such a type brings in the functions beside it. CUDA's stand outside."""
-    with_enums: set[Space] = field(default_factory=set)
-    """The same for enumerations, whose values look like numbers."""
+    def __init__(self, text: Callable[[Tree], str]) -> None:
+        self.text = text
+        self.known: set[Space] = set()
+        self.inline: set[str] = set()
+        """The names of inline namespaces."""
+        self.aliases: dict[str, set[Space]] = {}
+        self.usings: list[Using] = []
+        self.with_types: set[Space] = {()}
+        """Those that define classes: an argument of such a type brings in the functions beside it. CUDA's stand
+        outside."""
+        self.with_enums: set[Space] = set()
+        """The same for enumerations, whose values look like numbers."""
 
     def enter(self, node: Tree, outer: Space) -> Space:
         """The namespaces inside a namespace definition, which are taken in."""

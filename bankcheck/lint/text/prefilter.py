@@ -20,7 +20,7 @@ Include = Callable[[str], Header | None]
 """The header that is included by a name (one in angle brackets keeps them), or None."""
 MAX_HEADERS, MAX_ASKED = 60, 300
 """Headers of one file that are looked through, and names that are looked for."""
-_CODE = re.compile(r"__global__|__device__|threadIdx|__syncthreads")
+_CODE = r"__global__|__device__|threadIdx|__syncthreads"  # compiled by `re` when first used, as DECLARING_MACRO is
 _INCLUDED = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
 UNKNOWN_QUALIFIER = re.compile(
     r"""^[ \t]*(?:(?:extern|static|volatile|const|__align__\s*\(\s*\d+\s*\))\s+)*
@@ -35,10 +35,9 @@ UNKNOWN_SCALAR = re.compile(
     re.MULTILINE,
 )
 """The same in front of a scalar, inside a function."""
-DECLARING_MACRO = re.compile(
-    rf"(?:^[ \t]+|[;{{}}][ \t]*)[A-Z][A-Z0-9_]{{2,}}[ \t]*\((?:[^;{{}}()\n]*,)?[ \t]*(?:unsigned[ \t]+)?{_TYPE}[ \t]*,"
-    r"[^;{}\n]*\)(?:\[\w*\])*[ \t]*(?:;|$)",
-    re.MULTILINE,
+DECLARING_MACRO = (
+    r"(?m)(?:^[ \t]+|[;{}][ \t]*)[A-Z][A-Z0-9_]{2,}[ \t]*\((?:[^;{}()\n]*,)?[ \t]*"
+    rf"(?:unsigned[ \t]+)?{_TYPE}[ \t]*,[^;{{}}\n]*\)(?:\[\w*\])*[ \t]*(?:;|$)"
 )
 """A macro that is given a type, as in `SHARED_ARRAY(float, tile, 32);`: does it declare shared memory?"""
 
@@ -47,10 +46,10 @@ def may_use_shared(text: str, defines: Mapping[str, str], include: Include | Non
     """Whether a file may declare shared memory: by its name, or by a macro of its headers or of the configuration."""
     if "__shared__" in text:
         return True
-    if not _CODE.search(text):
+    if not re.search(_CODE, text):
         return False
     unknown = UNKNOWN_QUALIFIER, UNKNOWN_SCALAR, DECLARING_MACRO
-    if any(pattern.search(text) for pattern in unknown) or any("__shared__" in body for body in defines.values()):
+    if any(re.search(pattern, text) for pattern in unknown) or any("__shared__" in body for body in defines.values()):
         return True
     return any("__shared__" in header.text for header in headers_of(text, include))
 

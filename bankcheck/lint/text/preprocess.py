@@ -41,7 +41,7 @@ _TOKEN = re.compile(
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)", re.DOTALL)
 _DEFINE = re.compile(r"(\w+)(\([^)]*\))?[ \t]*(.*)", re.DOTALL)
 _COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
-_BETWEEN = re.compile(rf"""{_COMMENT}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|[()\[\]{{}},]""", re.DOTALL)
+_BETWEEN = rf"""(?s){_COMMENT}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|[()\[\]{{}},]"""
 """What may end an argument of a macro, and what hides such characters."""
 _PRAGMA = re.compile(r'\b_Pragma\s*\(\s*(?:L|u8|[uU])?"(?:\\.|[^"\\])*"\s*\)')
 _PREDEFINED = {
@@ -299,7 +299,7 @@ def _arguments(text: str, start: int) -> tuple[list[str], int]:
     if opening is None:
         return [], 0
     depth, arguments, piece_start = 1, [], opening.end()
-    for token in _BETWEEN.finditer(text, opening.end()):
+    for token in re.compile(_BETWEEN).finditer(text, opening.end()):
         character = token.group()
         if character in "([{":
             depth += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bankcheck.lint.text.groups import Groups
@@ -90,26 +89,23 @@ class LaunchSite(NamedTuple):
     """The host function around it."""
 
 
-@dataclass(slots=True)
 class Program:
     """The definitions of one file."""
 
-    source: Source
-    functions: dict[str, list[Function]] = field(default_factory=dict)
-    instances: dict[str, list[Instance]] = field(default_factory=dict)
-    launches: list[LaunchSite] = field(default_factory=list)
-    items: list[Tree] = field(default_factory=list)
-    """Declarations, type definitions and enums at file scope, in order."""
-    classes: dict[str, Class] = field(default_factory=dict)
-    assigned: dict[int, tuple[list[str], list[Tree]]] = field(default_factory=dict)
-    """By the `id` of a node the variables that its code may change if none of the calls in it is one of a lambda."""
-    namespaces: Namespaces = field(init=False)
-    _calls: dict[str, list[Call]] | None = None
-    groups: Groups = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.namespaces = Namespaces(self.source.source)
-        self.groups = Groups(self.source.expanded)
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.functions: dict[str, list[Function]] = {}
+        self.instances: dict[str, list[Instance]] = {}
+        self.launches: list[LaunchSite] = []
+        self.items: list[Tree] = []
+        """Declarations, type definitions and enums at file scope, in order."""
+        self.classes: dict[str, Class] = {}
+        self.assigned: dict[int, tuple[list[str], list[Tree]]] = {}
+        """By the `id` of a node the variables that its code may change if none of the calls in it is one of a
+        lambda."""
+        self.namespaces = Namespaces(source.source)
+        self.groups = Groups(source.expanded)
+        self._calls: dict[str, list[Call]] | None = None
 
     def calls(self, name: str) -> list[Call]:
         """The calls of the functions of a name, and the explicit instantiations of templates."""
