@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bankcheck.errors import BankcheckError
 from bankcheck.lint.config import Config
@@ -19,6 +19,7 @@ from bankcheck.lint.text.prefilter import Header, Include, headers_of, may_use_s
 if TYPE_CHECKING:
     from bankcheck.lint.launching.launches import KnownLaunch
 
+_Map = Callable[..., Iterable[Any]]
 _ENDS = re.compile(r"([;{}])")
 _CALLED = re.compile(r"\b(?!__)(\w+)\s*\(")
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^<>;{}]*>\s*)?<<<")
@@ -27,17 +28,23 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 def check_all(inputs: Sequence[Input], config: Config, jobs: int, *, use_cache: bool = False) -> Iterator[FileResult]:
     """The results, file by file in the order given; with `use_cache` those of the last run where nothing changed."""
-    launches: list[KnownLaunch] = []
-    if len(inputs) > 1:
-        launches = [launch for item in _launchers(inputs, config) for launch in _launches_in(item, config)]
-    one = partial(check_one, config=config, launches=tuple(launches), use_cache=use_cache)
-    if jobs > 1 and len(inputs) > 1:
+    if len(inputs) < 2:
+        yield from (check_one(item, config, (), use_cache=use_cache) for item in inputs)
+    elif jobs < 2:
+        yield from _check(inputs, config, map, use_cache=use_cache)
+    else:
         from concurrent.futures import ProcessPoolExecutor  # takes longer to load than a file to check
 
         with ProcessPoolExecutor(min(jobs, len(inputs))) as pool:
-            yield from pool.map(one, inputs, chunksize=max(1, len(inputs) // (8 * jobs)))
-    else:
-        yield from map(one, inputs)
+            spread = partial(pool.map, chunksize=max(1, len(inputs) // (64 * jobs)))
+            yield from _check(inputs, config, spread, use_cache=use_cache)
+
+
+def _check(inputs: Sequence[Input], config: Config, spread: _Map, *, use_cache: bool) -> Iterator[FileResult]:
+    """First the launches of kernels in other files, then the files; `spread` may do several at a time."""
+    found = spread(partial(_launches_in, config=config), _launchers(inputs, config))
+    launches = tuple(launch for some in found for launch in some)
+    yield from spread(partial(check_one, config=config, launches=launches, use_cache=use_cache), inputs)
 
 
 def _launchers(inputs: Sequence[Input], config: Config) -> list[Input]:
