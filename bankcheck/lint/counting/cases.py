@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from itertools import product
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product
 from math import prod
 from typing import NamedTuple
 
 from bankcheck import expr
-from bankcheck.banks import Traffic, count_wavefronts
+from bankcheck.banks import Traffic, count_wavefronts, least_wavefronts
 from bankcheck.boxes import Unknown as Range
 from bankcheck.expr import Evaluator, Node, Undefined
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
@@ -70,22 +70,19 @@ class Counts:
 
         Returns what tells its cases from others.
         """
-        rule, shifts, last, floating = self._setting
+        rule, shifts, *_ = self._setting
         counted = lanes[: 8 * rule.matrices] if rule.matrices else lanes
         present = [lane for lane in counted if lane is not None]
         if present and not (expr.INT.low <= min(present) and max(present) <= expr.INT.high):
             return self.add(wrapped(lanes), values, exact)
         if not present and lanes.count(None) == len(lanes):
             return []
-        start = min(present, default=0) if floating else 0
-        inside = last is None or not present or (start <= min(present) and max(present) - start <= last)
+        inside = self._is_inside(present)
         tally = self.inside if inside else self.outside
         period = present[0] - present[0] % _PERIOD if present else 0
         alike = (inside, exact, *[None if lane is None else lane - period for lane in lanes])
         keys = self._alike.get(alike)
         if keys is not None:
-            for key in keys:
-                tally.points[key] += 1
             return keys
         width = rule.bytes_per_lane
         residues = {lane % width for lane in present}
@@ -102,6 +99,31 @@ class Counts:
             self._counted.append(traffic)
             keys.append(tally.add(traffic, values, exact=exact))
         return keys
+
+    def is_least(self, lanes: Lanes) -> bool:
+        """Whether a request costs the least that any can: so do all that some of its lanes make."""
+        rule, shifts, *_ = self._setting
+        present = [lane for lane in lanes if lane is not None]
+        if rule.matrices or not present or not self._is_inside(present) or wrapped(lanes) != lanes:
+            return False
+        if any((lane + shift) % rule.bytes_per_lane for lane in present for shift in shifts):
+            return False
+        period = present[0] - present[0] % _PERIOD
+        least = least_wavefronts(rule, 1), 1, None if not rule.row_writes else 1
+        counts = [
+            self._count(rule, tuple(None if lane is None else lane + shift - period for lane in lanes))
+            for shift in shifts
+        ]
+        if any((count.wavefronts, count.ways, count.row_passes) != least for count in counts):
+            return False
+        self._counted += counts
+        return True
+
+    def _is_inside(self, present: Sequence[int]) -> bool:
+        """Whether an access lies in the array, as far as that is known."""
+        last = self._setting.last
+        start = min(present, default=0) if self._setting.floating else 0
+        return last is None or not present or (start <= min(present) and max(present) - start <= last)
 
 
 class Counter:
@@ -152,7 +174,7 @@ class Counter:
                 problem = "" if known else _undecided(active, told)
                 if problem:
                     return problem
-                for offsets, sample in _requests(active, addresses, told, masks):
+                for offsets, sample in _requests(active, addresses, told, masks, counts.is_least if known else None):
                     problem = "" if known else _undefined(offsets)
                     if problem:
                         return problem
@@ -182,9 +204,16 @@ def _undefined(values: Iterable[expr.Value]) -> str:
 
 
 def _requests(
-    active: list[expr.Value], addresses: list[expr.Value], told: list[list[expr.Value]], masks: Masks
+    active: list[expr.Value],
+    addresses: list[expr.Value],
+    told: list[list[expr.Value]],
+    masks: Masks,
+    is_least: Callable[[Lanes], bool] | None,
 ) -> Iterator[tuple[Lanes, Mapping[str, int]]]:
-    """The requests of one warp, one for each set of lanes that its bounds let through, given what they are `told`."""
+    """The requests of one warp, one for each set of lanes that its bounds let through, given what they are `told`.
+
+    One of them stands for all where they cost the same: where even all lanes together cost the least.
+    """
     if not any(active):
         return
     lanes = addresses if all(active) else [a if on else None for a, on in zip(addresses, active, strict=True)]
@@ -192,5 +221,6 @@ def _requests(
         yield lanes, {}
         return
     limits = [[0 if isinstance(value, Undefined) else value for value in bound] for bound in told]
-    for mask, sample in masks(limits):
+    found = masks(limits)
+    for mask, sample in islice(found, 1) if is_least is not None and is_least(lanes) else found:
         yield [a if there else None for a, there in zip(lanes, mask, strict=True)], sample

@@ -21,8 +21,6 @@ class Case(NamedTuple):
     """None where the access would fault."""
     bind: Mapping[str, int]
     warp: int
-    points: int
-    """How many of the enumerated values have this count."""
     fault: str = ""
     exact: bool = True
     when: str = ""
@@ -93,23 +91,19 @@ class Tally:
         if traffic is not None:
             key += (traffic.wavefronts, traffic.ideal, traffic.ways, traffic.row_passes)
         if key not in self.samples:
-            self.samples[key] = Case(traffic, values, values.get("warp", 0), 1, fault, exact)
-        self.points[key] = self.points.get(key, 0) + 1
+            self.samples[key] = Case(traffic, values, values.get("warp", 0), fault, exact)
         return key
 
     def drop(self, out: Callable[[Key], bool]) -> None:
         """Forget some of the cases."""
         for key in [key for key in self.samples if out(key)]:
-            del self.samples[key], self.points[key]
+            del self.samples[key]
 
     def cases(
         self, bind: Callable[[Mapping[str, int]], Mapping[str, int]], when: Mapping[Hashable, str]
     ) -> tuple[Case, ...]:
         """The cases, worst first; `bind` tells the values of a sample as they are reported."""
-        found = [
-            c._replace(bind=bind(c.bind), points=self.points[key], when=when.get(key, ""))
-            for key, c in self.samples.items()
-        ]
+        found = [c._replace(bind=bind(c.bind), when=when.get(key, "")) for key, c in self.samples.items()]
         return tuple(sorted(found, key=lambda c: (-c.excess, -(c.traffic.ways if c.traffic else 0), bool(c.fault))))
 
 
