@@ -164,7 +164,7 @@ def _estimate(subject: Subject, layout: Change) -> int:
 
 
 def _cost(subject: Subject, rule: Rule, addresses: tuple[int | None, ...], rows: Rows) -> int:
-    there = tuple(None if at is None else rows(at) for at in addresses)
+    there = rows.of_lanes(addresses)
     if any(new is not None and new % rule.bytes_per_lane for new in there):
         return 0  # the trial will tell: only distances between these addresses are known
     return subject.facts.counter.count(rule, there).excess or 0
