@@ -5,8 +5,12 @@ Exit codes: 0 nothing to report, 1 findings or a failed check, 2 usage, bad inpu
 
 from __future__ import annotations
 
-import errno
+# ruff: noqa: E402
 import gc
+
+gc.set_threshold(200_000, 50, 50)  # first of all: what is loaded and built lives to the end, so there is no garbage
+
+import errno
 import io
 import os
 import sys
@@ -56,7 +60,6 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """Run the command line and exit with the project's exit codes."""
-    gc.set_threshold(200_000, 50, 50)  # what is loaded and built lives to the end: there is hardly any garbage
     debug = "--debug" in sys.argv[1:]
     if debug:
         sys.argv.remove("--debug")

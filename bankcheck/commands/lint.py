@@ -17,7 +17,6 @@ from bankcheck.commands.common import HTML, integers, picture_options, write_pic
 from bankcheck.errors import BankcheckError
 from bankcheck.hardware import arch_note
 from bankcheck.launch import Block
-from bankcheck.lint.baseline import mark_known, write_baseline
 from bankcheck.lint.config import Config, check_macro_name, find_config, load_config
 from bankcheck.lint.files import Input, find_files, read
 from bankcheck.lint.findings import FileResult
@@ -85,6 +84,8 @@ def command(
     inputs = _inputs(paths or (".",), stdin_filename, config)
     results = list(check_all(inputs, config, jobs or os.cpu_count() or 1, use_cache=not no_cache))
     if baseline is not None:
+        from bankcheck.lint.baseline import mark_known  # most runs have none
+
         results = list(mark_known(results, baseline, config.root))
     if baseline_to_write is not None:
         _save(baseline_to_write, results, config)
@@ -112,6 +113,8 @@ def _with_compiler(config: Config, more: tuple[str, ...]) -> Config:
 
 
 def _save(path: str, results: list[FileResult], config: Config) -> None:
+    from bankcheck.lint.baseline import write_baseline
+
     count = write_baseline(path, results, config.root)
     click.echo(f"bankcheck: {count} finding{'' if count == 1 else 's'} written to {path}", err=True)
 

@@ -10,6 +10,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.lint.counting.requests import Offsets, requests_of
 from bankcheck.lint.facts import Execution, gather, trial
 from bankcheck.lint.fixing.rows import Rows, plainly_found
+from bankcheck.lint.interpreter.machine import Change
 from bankcheck.lint.interpreter.memory import Site
 from bankcheck.lint.text.program import read_program
 from bankcheck.lint.text.source import Source
@@ -36,7 +37,7 @@ def accesses(way: str, columns: list[str]) -> Iterator[tuple[Execution, Site, Ex
         facts = gather(read_program(Source("k.cu", text, {}, None)), [], None, False)
         before = facts.executions[0]
         sites = [site for site in before.run.sites if site.buffer.name == "s"]
-        after = trial(facts, before, {sites[0].buffer.declared: (0, LONGER - COLUMNS)})
+        after = trial(facts, before, {sites[0].buffer.declared: Change(LONGER - COLUMNS)})
         yield from ((before, one, after, other) for one, other in zip(sites, after.run.sites, strict=True))
 
 

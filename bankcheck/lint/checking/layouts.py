@@ -12,6 +12,7 @@ from bankcheck.lint.counting.terms import terms_of
 from bankcheck.lint.counting.verdict import Verdict
 from bankcheck.lint.facts import Execution, Facts, trial
 from bankcheck.lint.findings import Finding
+from bankcheck.lint.interpreter.machine import Change
 from bankcheck.lint.interpreter.memory import Buffer
 
 ROW = 16
@@ -54,9 +55,7 @@ def _unused(facts: Facts, execution: Execution, buffer: Buffer) -> Iterator[Find
 
 def _compared(facts: Facts, execution: Execution, buffer: Buffer, padding: int) -> Iterator[Finding]:
     """Each conflicting access with and without the padding."""
-    dimensions = len(shape_of(buffer.ctype)[0])
-    change = (*(0,) * (dimensions - 1), -padding)
-    plain = trial(facts, execution, {buffer.declared: change})
+    plain = trial(facts, execution, {buffer.declared: Change(-padding)})
     others = {_key(verdict): verdict for verdict in plain.verdicts}
     for verdict in execution.verdicts:
         other = others.get(_key(verdict))

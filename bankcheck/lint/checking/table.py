@@ -9,9 +9,16 @@ from bankcheck.lint.checking.conflicts import check_conflicts, check_faults, che
 from bankcheck.lint.checking.layouts import check_padding
 from bankcheck.lint.checking.races import check_missing_barriers
 from bankcheck.lint.checking.swizzles import check_swizzles
-from bankcheck.lint.checking.uncoalesced import check_coalescing
 from bankcheck.lint.facts import Facts
 from bankcheck.lint.findings import Finding
+
+
+def check_coalescing(facts: Facts) -> Iterable[Finding]:
+    """BC501, which is loaded only where it is asked for."""
+    from bankcheck.lint.checking import uncoalesced
+
+    return uncoalesced.check_coalescing(facts)
+
 
 CHECKS: tuple[tuple[frozenset[str], Callable[[Facts], Iterable[Finding]]], ...] = (
     (frozenset(("BC101", "BC102", "BC103", "BC105")), check_conflicts),

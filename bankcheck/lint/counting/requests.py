@@ -8,7 +8,7 @@ then every place where all its lanes lie inside the array is taken, which is at 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -176,8 +176,9 @@ class _Enumeration:
                 bool(on) and there and n < self.suppliers
                 for n, (on, there) in enumerate(zip(active, mask, strict=True))
             ]
-            _refuse(at for at, takes in zip(lanes, taking, strict=True) if takes)
-            yield tuple(wrapped([at if takes else None for at, takes in zip(lanes, taking, strict=True)]))
+            request = [at if takes else None for at, takes in zip(lanes, taking, strict=True)]
+            _refuse(request)
+            yield tuple(wrapped(request))
 
     def _placed(self, request: Offsets, unit: int) -> Iterator[Offsets]:
         """The request wherever the shared rest of its addresses, a multiple of `unit`, may put it in the array."""
@@ -193,7 +194,6 @@ class _Enumeration:
             yield request
 
 
-def _refuse(values: Iterable[expr.Value]) -> None:
-    undecided = next((value for value in values if isinstance(value, Undefined)), None)
-    if undecided is not None:
-        raise BankcheckError(undecided.reason)
+def _refuse(values: Sequence[expr.Value]) -> None:
+    if Undefined in map(type, values):
+        raise BankcheckError(next(value.reason for value in values if isinstance(value, Undefined)))

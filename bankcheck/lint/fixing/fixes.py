@@ -16,7 +16,7 @@ from bankcheck.lint.facts import Execution, Facts, trial
 from bankcheck.lint.fixing.rows import Rows
 from bankcheck.lint.fixing.spelling import declaration
 from bankcheck.lint.fixing.trials import Subject, Tried, key_of
-from bankcheck.lint.interpreter.machine import Change, Swizzled
+from bankcheck.lint.interpreter.machine import Change
 from bankcheck.lint.interpreter.memory import Buffer
 
 MAX_TRIALS = 6
@@ -39,19 +39,9 @@ class Fix(NamedTuple):
     """Launches and instances that the sums are taken over."""
 
 
-class _Layout(NamedTuple):
-    """Rows that are `more` elements longer, and columns swizzled by their row or not."""
-
-    more: int
-    xor: bool
-
-    def change(self, dimensions: int) -> Change:
-        pad = (*(0,) * (dimensions - 1), self.more)
-        return Swizzled(pad) if self.xor else pad
-
-    def rows(self, columns: int, element: int) -> Rows:
-        """What becomes of rows of `columns` elements."""
-        return Rows(columns * element, (columns + self.more) * element, element, self.xor)
+def _rows(layout: Change, columns: int, element: int) -> Rows:
+    """What becomes of rows of `columns` elements in a layout."""
+    return Rows(columns * element, (columns + layout.more) * element, element, layout.swizzled)
 
 
 def find_fix(facts: Facts, buffer: Buffer) -> Fix | None:
@@ -60,14 +50,14 @@ def find_fix(facts: Facts, buffer: Buffer) -> Fix | None:
     if not isinstance(ctype, ArrayType) or not isinstance(ctype.element, ArrayType):
         return None
     subject = Subject(facts, buffer)
-    best: tuple[int, int, _Layout] | None = None
+    best: tuple[int, int, Change] | None = None
     failed: set[tuple[bool, bool]] = set()
     trials = 0
     for estimate, place, layout in _ranked(subject):
         limit = best[0] if best is not None else subject.excess
         if trials == MAX_TRIALS or estimate >= limit:
             break
-        kind = layout.more > 0, layout.xor
+        kind = layout.more > 0, layout.swizzled
         if kind in failed:
             continue
         trials += 1
@@ -81,9 +71,9 @@ def find_fix(facts: Facts, buffer: Buffer) -> Fix | None:
     return Fix(_text(subject, best[2]), subject.excess, best[0], subject.open, len(subject.users))
 
 
-def _ranked(subject: Subject) -> Iterator[tuple[int, int, _Layout]]:
+def _ranked(subject: Subject) -> Iterator[tuple[int, int, Change]]:
     """Layouts that are worth a trial, with the estimated excess: the lowest first, of equal ones the preferred."""
-    later: list[tuple[int, int, _Layout]] = []
+    later: list[tuple[int, int, Change]] = []
     for place, layout in enumerate(_candidates(subject)):
         estimate = _estimate(subject, layout)
         if estimate:
@@ -93,18 +83,18 @@ def _ranked(subject: Subject) -> Iterator[tuple[int, int, _Layout]]:
     yield from sorted(later)
 
 
-def _tried(subject: Subject, layout: _Layout, limit: int) -> Tried | None:
+def _tried(subject: Subject, layout: Change, limit: int) -> Tried | None:
     """The array in another layout, None if that is not better."""
-    changes = {subject.buffer.declared: layout.change(len(shape_of(subject.buffer.ctype)[0]))}
+    changes = {subject.buffer.declared: layout}
     return subject.tried((trial(subject.facts, user, changes) for user in subject.users), limit)
 
 
-def _keeps(subject: Subject, layout: _Layout, executions: list[Execution]) -> bool:
+def _keeps(subject: Subject, layout: Change, executions: list[Execution]) -> bool:
     """Whether each access finds its elements in a layout."""
     for user, other in zip(subject.users, executions, strict=True):
         shape, element = shape_of(_buffer_in(subject, user).ctype)
-        rows = layout.rows(shape[-1], size_of(element))
-        if not subject.keeps_elements(user, other, rows, surely=layout.more < 0 or layout.xor):
+        rows = _rows(layout, shape[-1], size_of(element))
+        if not subject.keeps_elements(user, other, rows, surely=layout.more < 0 or layout.swizzled):
             return False
     return True
 
@@ -114,7 +104,7 @@ def _buffer_in(subject: Subject, user: Execution) -> Buffer:
     return next(s.buffer for s in user.run.sites if s.buffer.declared == subject.buffer.declared)
 
 
-def _candidates(subject: Subject) -> Iterator[_Layout]:
+def _candidates(subject: Subject) -> Iterator[Change]:
     """Layouts in the order of preference: what is smaller and simpler to write comes first."""
     shapes = [(*shape_of(_buffer_in(subject, user).ctype), user) for user in subject.users]
     if not all(len(shape) > 1 and shape[-1] and size_of(element) for shape, element, _ in shapes):
@@ -134,21 +124,21 @@ def _candidates(subject: Subject) -> Iterator[_Layout]:
     removed = [more for more in range(1, min(MAX_REMOVED, shortest - 1) + 1)
                if all(_is_row(shape[-1] - more) for shape, _, _ in shapes)]  # fmt: skip
     for more in removed:
-        yield _Layout(-more, False)
+        yield Change(-more)
         if swizzles(-more):
-            yield _Layout(-more, True)
+            yield Change(-more, True)
     for less in range(max(removed, default=1) - 1, 0, -1):
         if less not in removed and aligned(-less):
-            yield _Layout(-less, False)
+            yield Change(-less)
     if removed and swizzles(0):
-        yield _Layout(0, True)
+        yield Change(0, True)
     smallest = min(size_of(element) for _, element, _ in shapes)
     word = max(1, WORD_BYTES // smallest)
     for more in range(1, ROW_BYTES // smallest + 1):
         if (more <= SMALL or more % word == 0) and more <= shortest and aligned(more):
-            yield _Layout(more, False)
+            yield Change(more)
     if not removed and swizzles(0):
-        yield _Layout(0, True)
+        yield Change(0, True)
 
 
 def _is_row(length: int) -> bool:
@@ -160,12 +150,12 @@ def _widest(subject: Subject, user: Execution) -> int:
     return max((v.site.bytes_per_lane for e, v in subject.verdicts() if e is user), default=1)
 
 
-def _estimate(subject: Subject, layout: _Layout) -> int:
+def _estimate(subject: Subject, layout: Change) -> int:
     """What the requests that were counted last time would cost in a layout: at least that much in all."""
     worst: dict[object, int] = {}
     for execution, verdict in subject.verdicts():
         shape, element = shape_of(verdict.site.buffer.ctype)
-        rows, key = layout.rows(shape[-1], size_of(element)), (id(execution), key_of(verdict))
+        rows, key = _rows(layout, shape[-1], size_of(element)), (id(execution), key_of(verdict))
         for case in verdict.cases:
             if case.traffic is not None:
                 cost = _cost(subject, case.traffic.rule, case.traffic.addresses, rows)
@@ -174,13 +164,13 @@ def _estimate(subject: Subject, layout: _Layout) -> int:
 
 
 def _cost(subject: Subject, rule: Rule, addresses: tuple[int | None, ...], rows: Rows) -> int:
-    there = tuple(None if at is None else rows(at) for at in addresses)
+    there = rows.of_lanes(addresses)
     if any(new is not None and new % rule.bytes_per_lane for new in there):
         return 0  # the trial will tell: only distances between these addresses are known
     return subject.facts.counter.count(rule, there).excess or 0
 
 
-def _text(subject: Subject, layout: _Layout) -> str:
+def _text(subject: Subject, layout: Change) -> str:
     """What to write."""
     buffer = subject.buffer
     shape, element = shape_of(buffer.ctype)
@@ -193,4 +183,4 @@ def _text(subject: Subject, layout: _Layout) -> str:
     launch = f", and launch with {more} {'more' if layout.more > 0 else 'fewer'} bytes per row"
     what = "pad its rows" if layout.more > 0 else "take the padding away" if _is_row(shape[-1] + layout.more) else ""
     text = f"{what or 'pad its rows less'}: {declared}{launch * buffer.dynamic}"
-    return f"{text}, and {swizzle}" if layout.xor else text
+    return f"{text}, and {swizzle}" if layout.swizzled else text

@@ -172,10 +172,9 @@ def _range(node: Node, site: Site, block: Block) -> tuple[int, int] | None:
         return None
     choices = [range(known.low, known.high + 1, known.modulus) for known in (site.ranges[name] for name in names)]
     values: list[object] = []
+    threads = block.all_lanes()
     for point in product(*choices):
-        for warp in range(block.warps):
-            found = expr.Evaluator({**block.lanes(warp), **dict(zip(names, point, strict=True))})(node)
-            lanes = found if isinstance(found, list) else [found] * 32
-            values += [value for value, present in zip(lanes, block.active(warp), strict=True) if present]
+        found = expr.Evaluator({**threads, **dict(zip(names, point, strict=True))})(node)
+        values += found[: block.threads] if isinstance(found, list) else [found]
     numbers = [value for value in values if isinstance(value, int)]
     return (min(numbers), max(numbers)) if numbers and len(numbers) == len(values) else None

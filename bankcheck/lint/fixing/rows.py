@@ -6,7 +6,7 @@ expression there is `longer * row + column`, whatever the values are. Nothing ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from bankcheck import expr
@@ -38,6 +38,13 @@ class Rows(NamedTuple):
         column = column ^ row if self.swizzled else column
         inside = column * self.element + byte
         return row * self.longer + inside if column * self.element < self.longer else None
+
+    def of_lanes(self, offsets: Sequence[int | None]) -> tuple[int | None, ...]:
+        """The same for the bytes of all lanes, None for one that takes no part."""
+        if self.swizzled or self.longer < self.pitch:
+            return tuple([None if at is None else self(at) for at in offsets])
+        pitch, more = self.pitch, self.longer - self.pitch
+        return tuple([None if at is None else at + at // pitch * more for at in offsets])
 
 
 def plainly_found(one: Site, other: Site, block: Block, rows: Rows) -> bool:

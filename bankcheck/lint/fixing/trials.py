@@ -126,7 +126,7 @@ def _requests(site: Site, execution: Execution) -> Mapping[Offsets, int] | None:
 
 
 def _moved(offsets: Offsets, rows: Rows) -> Offsets | None:
-    found = tuple(None if at is None else rows(at) for at in offsets)
+    found = rows.of_lanes(offsets)
     lost = any(new is None and at is not None for at, new in zip(offsets, found, strict=True))
     return None if lost else found
 

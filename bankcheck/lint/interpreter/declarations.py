@@ -11,7 +11,7 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
 from bankcheck.lint.interpreter import cells
 from bankcheck.lint.interpreter.closures import Closure, another
-from bankcheck.lint.interpreter.machine import Machine, Swizzled
+from bankcheck.lint.interpreter.machine import Machine
 from bankcheck.lint.interpreter.memory import Buffer, Loaded, Variable
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, field_of, operator_of
@@ -234,13 +234,9 @@ class Declarations(Machine):
         change = self.changes.get(span)
         if change is not None and isinstance(ctype, ArrayType):
             shape, element = types.shape_of(ctype)
-            pad = change.pad if isinstance(change, Swizzled) else change
-            ctype = types.array(element, tuple(map(sum, zip(shape, pad, strict=True))))
-        swizzled, factors, added = (
-            isinstance(change, Swizzled),
-            self._parts("*", declarator),
-            self._parts("+", declarator),
-        )
+            ctype = types.array(element, (*shape[:-1], shape[-1] + change.more))
+        swizzled = change is not None and change.swizzled
+        factors, added = self._parts("*", declarator), self._parts("+", declarator)
         buffer = Buffer(name, ctype, align, False, swizzled, "shared", span, dynamic, volatile, factors, added)
         self.state.declare(name, Variable(ctype, Place(buffer, Const(0, expr.LONG), ctype, size_of(ctype))))
 

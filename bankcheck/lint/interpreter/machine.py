@@ -23,24 +23,16 @@ from bankcheck.syntax import Tree, declarator_name
 ASSUMED_ORIGINS = ("assumption", "__launch_bounds__")
 
 
-@dataclass(frozen=True)
-class Swizzled:
-    """A trial layout: column c of row r is stored at c ^ r, in rows with some elements of padding more or less."""
+class Change(NamedTuple):
+    """A trial layout of an array: its rows are `more` elements longer, column c of row r is stored at c ^ r or not."""
 
-    pad: tuple[int, ...]
-
-
-Change = tuple[int, ...] | Swizzled
-"""A trial layout of an array: elements that each dimension is longer or shorter, swizzled or not."""
+    more: int
+    swizzled: bool = False
 
 
 def both(first: Change | None, second: Change) -> Change:
     """One change after the other."""
-    if first is None:
-        return second
-    one, other = (change.pad if isinstance(change, Swizzled) else change for change in (first, second))
-    pad = tuple(map(sum, zip(one, other, strict=True)))
-    return Swizzled(pad) if isinstance(first, Swizzled) or isinstance(second, Swizzled) else pad
+    return second if first is None else Change(first.more + second.more, first.swizzled or second.swizzled)
 
 
 class Launch(NamedTuple):
