@@ -30,14 +30,19 @@ MAX_HEADER_TEXT = 1 << 20
 """Characters of headers that are read for one file."""
 MAX_CONDITION = 2_000
 
+_QUIET = r"""
+       (?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))
+      |(?P<string>R"(?P<d>[^()\\\s]{0,16})\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"?|(?<!\w)'(?:\\.|[^'\\\n])+')"""
+"""What a macro or a directive has no meaning in."""
+_COMMENT_OR_STRING = re.compile(_QUIET, re.VERBOSE | re.DOTALL)
 _TOKEN = re.compile(
-    r"""(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))
-      |(?P<string>R"(?P<d>[^()\\\s]{0,16})\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"?|(?<!\w)'(?:\\.|[^'\\\n])+')
+    rf"""{_QUIET}
       |(?P<number>\.?\d(?:'?[\w.]|(?<=[eEpP])[+-])*)
       |(?P<name>[A-Za-z_]\w*)
       |(?P<directive>^[ \t]*\#(?:\\\r?\n|/\*.*?\*/|[^\n])*)""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
+_NAME_BEGINS = re.compile(r"(?<!\w)[A-Za-z_]")
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)", re.DOTALL)
 _DEFINE = re.compile(r"(\w+)(\([^)]*\))?[ \t]*(.*)", re.DOTALL)
 _COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
@@ -228,6 +233,8 @@ class _Preprocessor:
             names[-1] = names[-1][:-3].strip() or "__VA_ARGS__"
             arguments = [*arguments[: len(names) - 1], ", ".join(arguments[len(names) - 1 :])]
         raw = dict(zip(names, arguments + [""] * len(names), strict=False))
+        expanded: dict[str, str] = {}
+        pastes = "##" in macro.body
 
         def replaced(match: re.Match[str]) -> str:
             if match["literal"]:
@@ -237,10 +244,12 @@ class _Preprocessor:
             name = match["name"]
             if name not in raw:
                 return match.group()
-            pasted = re.search(r"##\s*$", match.string[: match.start()]) or re.match(
-                r"\s*##", match.string[match.end() :]
-            )
-            return raw[name] if pasted else self._expand(raw[name], hidden, depth + 1)
+            body, start, end = match.string, match.start(), match.end()
+            if pastes and (body[:start].rstrip().endswith("##") or body[end:].lstrip().startswith("##")):
+                return raw[name]
+            if name not in expanded:
+                expanded[name] = self._expand(raw[name], hidden, depth + 1)
+            return expanded[name]
 
         pattern = r'(?P<literal>"(?:\\.|[^"\\])*")|(?<!#)\#\s*(?P<stringed>[A-Za-z_]\w*)|(?P<name>[A-Za-z_]\w*)'
         text = re.sub(pattern, replaced, macro.body)
@@ -252,6 +261,8 @@ class _Preprocessor:
         """Macros in some text expanded, except those being expanded already."""
         if depth > MAX_DEPTH or len(text) > MAX_EXPANSION:
             return text[:MAX_EXPANSION]
+        if not _NAME_BEGINS.search(text):
+            return text
         pieces, copied, size = [], 0, 0
         for token in _TOKEN.finditer(text):
             name = token.group()
@@ -318,14 +329,14 @@ def _arguments(text: str, start: int) -> tuple[list[str], int]:
 
 def _without_comments(text: str) -> str:
     if '"' in text:
-        return _TOKEN.sub(lambda token: " " if token.lastgroup == "comment" else token.group(), text)
+        return _COMMENT_OR_STRING.sub(lambda token: " " if token.lastgroup == "comment" else token.group(), text)
     return re.sub(_COMMENT, " ", text, flags=re.DOTALL) if "/" in text else text
 
 
 def _comments_blanked(text: str) -> str:
     """The text with blanks for comments: every character keeps its place."""
     if '"' in text:
-        return _TOKEN.sub(lambda t: _blank(t.group()) if t.lastgroup == "comment" else t.group(), text)
+        return _COMMENT_OR_STRING.sub(lambda t: _blank(t.group()) if t.lastgroup == "comment" else t.group(), text)
     return re.sub(_COMMENT, lambda match: _blank(match.group()), text, flags=re.DOTALL) if "/" in text else text
 
 
