@@ -76,6 +76,24 @@ def test_macros_have_c_precedence_and_calls_are_executed() -> None:
     assert [row.wavefronts for row in lint(text).rows] == [1, 2, 4, 8]
 
 
+@pytest.mark.parametrize(
+    ("macros", "use", "wavefronts"),
+    [
+        ("#define N 8\n#define TWICE(a) a * v ## a", "TWICE(N)", 32),  # pasted as it is written, else what it means
+        ("#define N 8\n#define TWICE(a) v ## a * a", "TWICE(N)", 32),
+        ("#define N 8\n#define CAT(a, b) a  ##  b", "CAT(v, N)", 4),
+        ("#define N 8\n#define SUM(a) a + a", "SUM(N)", 16),
+        ("#define N 8\n#define SUM(a) a + 0 * sizeof(#a)", "SUM(N)", 8),
+        ("#define N 8\n#define HEX(a) 0x0 + a", "HEX(N)", 8),
+        ("#define N 8\n#define LONG(a) 0x1'0 + a - 1'6", "LONG(N)", 8),
+    ],
+)
+def test_arguments_of_macros(macros: str, use: str, wavefronts: int) -> None:
+    code = f"__shared__ float s[8192]; const int vN = 4; s[threadIdx.x * ({use})] = 0;"
+    (row,) = lint(f"{macros}\n// bankcheck: block=32\n__global__ void k() {{ {code} }}").rows
+    assert row.wavefronts == wavefronts
+
+
 def test_template_arguments_come_from_instances_and_launches() -> None:
     text = """
         template <int P, typename T> __global__ void k() {
