@@ -89,13 +89,15 @@ class Subject:
                 continue
             if id(one) not in self._requests:
                 self._requests[id(one)] = _requests(one, user)
-            before, after = self._requests[id(one)], _requests(another, other)
+            before = self._requests[id(one)]
+            wanted = {_moved(offsets, rows) for offsets in before or ()}
+            if None in wanted:
+                return False
+            after = _requests(another, other) if before is not None else None
             if before is None or after is None:
                 if surely:
                     return False
-                continue
-            wanted = {_moved(offsets, rows) for offsets in before}
-            if None in wanted or not wanted <= after.keys():
+            elif not wanted <= after.keys():
                 return False
         return len(pairs) <= MAX_COMPARED or not surely
 
