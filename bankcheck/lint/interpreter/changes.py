@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bankcheck.lint.interpreter import cells
+from bankcheck.lint.interpreter.aliases import is_reference, names_of, real_name
 from bankcheck.lint.interpreter.closures import Closure
 from bankcheck.lint.interpreter.machine import Machine
 from bankcheck.syntax import Tree, field_of
@@ -22,9 +23,12 @@ class Changes(Machine):
     def _changes_of(self, name: str, node: Tree) -> Iterator[Tree]:
         """The places in a loop that may change a variable."""
         stack = [node]
+        names = {text for other in names_of(self.state, name) for text in (other, f"&{other}")}
         while stack:
             tree = stack.pop()
             target = None
+            if tree.type == "declaration" and name in self._referred(tree):
+                yield tree
             if tree.type in ("assignment_expression", "update_expression"):
                 target = tree.child_by_field_name("left" if tree.type == "assignment_expression" else "argument")
             targets = (
@@ -34,7 +38,7 @@ class Changes(Machine):
                 if tree.type == "argument_list"
                 else []
             )
-            if any(self.reader.file.source(child) in (name, f"&{name}") for child in targets):
+            if any(self.reader.file.source(child) in names for child in targets):
                 yield tree
             stack.extend(tree.named_children)
 
@@ -66,6 +70,8 @@ class Changes(Machine):
             elif kind == "call_expression" and (inner := self._lambda_called(tree)) is not None and inner not in seen:
                 seen.append(inner)
                 stack.append(inner)
+            elif kind == "declaration":
+                names |= dict.fromkeys(self._referred(tree))
             elif kind == "gnu_asm_output_operand":
                 target = tree.child_by_field_name("value")
             elif kind == "argument_list":
@@ -77,7 +83,22 @@ class Changes(Machine):
             for one in targets_of(target):
                 names["".join(self.reader.file.source(one).split())] = None
             stack.extend(tree.named_children)
-        return list(names)
+        return list(dict.fromkeys(real_name(self.state, name) for name in names))
+
+    def _referred(self, node: Tree) -> list[str]:
+        """The variables that a declaration may give another name, by which they can be changed."""
+        source = self.reader.file.source
+        found: list[str] = []
+        for declarator in node.children_by_field_name("declarator"):
+            value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
+            stack = [value] if value is not None and is_reference(declarator) else []
+            while stack:
+                tree = stack.pop()
+                stack += tree.named_children
+                if tree.type == "identifier":
+                    found.append(real_name(self.state, source(tree)))
+        is_const = bool(found) and any(source(child) == "const" for child in node.children)
+        return [] if is_const else found
 
 
 def targets_of(target: Tree | None) -> list[Tree]:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bankcheck import ctype as types
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
 from bankcheck.lint.interpreter import cells
+from bankcheck.lint.interpreter.aliases import is_reference
 from bankcheck.lint.interpreter.closures import Closure, another
-from bankcheck.lint.interpreter.machine import Machine, Swizzled
-from bankcheck.lint.interpreter.memory import Buffer, Loaded, Variable
+from bankcheck.lint.interpreter.machine import Swizzled
+from bankcheck.lint.interpreter.memory import Buffer, Variable
+from bankcheck.lint.interpreter.references import References
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, field_of, operator_of
 
 
-class Declarations(Machine):
+class Declarations(References):
     """Takes in declarations."""
 
     def type_of(self, node: Tree, declarator: Tree | None) -> Type | None:
@@ -100,32 +100,34 @@ class Declarations(Machine):
         if declarator.type == "function_declarator":
             self._object_or_function(node, declarator, name)
             return
-        ctype = self.type_of(node, declarator)
         words = {source(child) for child in node.children}
+        bound = declarator.named_children[-1] if declarator.type == "reference_declarator" else declarator
+        if bound.type == "structured_binding_declarator" and value_node is not None:
+            given = value_node.named_children
+            only = value_node.type in ("argument_list", "initializer_list") and len(given) == 1
+            self.bindings(bound, given[0] if only else value_node, declarator is not bound)
+            return
+        ctype = self.type_of(node, declarator)
         if "__shared__" in words:
             self._shared_array(node, declarator, name, ctype, "extern" in words, "volatile" in words)
             return
-        refers = declarator.type == "reference_declarator"
+        refers = is_reference(declarator)
         if isinstance(ctype, ArrayType | Record) and not (refers and value_node is not None):
             self._object(node, name, ctype, words, value_node)
             return
         if value_node is not None and value_node.type in ("argument_list", "initializer_list"):
+            if isinstance(ctype, Opaque) and not ctype.size and not refers and not _is_auto(ctype):
+                self.kept(name, ctype, value_node)
+                return
             inside = value_node.named_children
-            if declarator.type in ("identifier", "reference_declarator") and len(inside) == 1:
+            if (refers or declarator.type == "identifier") and len(inside) == 1:
                 value_node = inside[0]
         if value_node is None:
             self.state.declare(name, Variable(ctype, Unknown(f"'{name}' has no value yet")))
             return
         if refers:
-            entity = self.reader.entity(value_node)
-            alias = isinstance(entity, Place)
-            if isinstance(entity, Place) and isinstance(entity.ctype, Record) and isinstance(ctype, Record):
-                entity = entity._replace(ctype=ctype)  # the base of an object stands at its beginning
-            why = f"'{name}' is another name for a variable"
-            is_const = "const" in words
-            self.state.declare(name, Variable(ctype, entity if alias or is_const else Unknown(why), reference=alias))
-            if not alias and not is_const:
-                self._renamed(value_node, why)
+            temporary = "const" in words or "&&" in source(declarator)
+            self.reference(name, ctype, value_node, temporary)
             return
         value = self.reader.value(value_node)
         if isinstance(value, Place):  # `auto view = View(...)`
@@ -135,24 +137,11 @@ class Declarations(Machine):
             self.state.declare(name, Variable(None, another(self.reader, value)))
             return
         ctype = _deduced(ctype, value)
-        initial = self._initial(value, ctype, name)
+        initial = self.initial(value, ctype, name)
         if "constexpr" in words and isinstance(initial, Unknown) and isinstance(ctype, CInt):
             initial = self.state.unknown(initial.reason, initial.span, ctype, uniform=True)
         constant = declarator.type == "identifier" and not words.isdisjoint(("const", "constexpr"))
         self.state.declare(name, Variable(ctype, initial, constant=constant))
-
-    def _renamed(self, node: Tree, why: str) -> None:
-        """What a reference may stand for is no longer followed."""
-        if node.type == "identifier":
-            self.state.assign(self.reader.file.source(node), Unknown(why))
-        elif node.type == "parenthesized_expression" and node.named_children:
-            self._renamed(node.named_children[-1], why)
-        elif node.type == "conditional_expression":
-            self._renamed(field_of(node, "consequence"), why)
-            self._renamed(field_of(node, "alternative"), why)
-        elif node.type in ("subscript_expression", "pointer_expression", "field_expression"):
-            span, text = self.reader.file.span(node), self.reader.file.written(node)
-            self.state.note(self.reader.entity(node), span, text, "pointer", f"{why}: not followed")
 
     def _object_or_function(self, node: Tree, declarator: Tree, name: str) -> None:
         """`Tile t(s);` reads like the declaration of a function: it is an object where `s` is a variable."""
@@ -160,7 +149,7 @@ class Declarations(Machine):
         arguments = field_of(declarator, "parameters").named_children
         variables = [self.state.lookup(self.reader.file.source(argument)) for argument in arguments]
         if isinstance(ctype, CInt) and len(variables) == 1 and variables[0] is not None:
-            self.state.declare(name, Variable(ctype, self._initial(self.reader.value(arguments[0]), ctype, name)))
+            self.state.declare(name, Variable(ctype, self.initial(self.reader.value(arguments[0]), ctype, name)))
             return
         if not isinstance(ctype, Record) or not all(variables) or not arguments:
             return
@@ -206,23 +195,13 @@ class Declarations(Machine):
             self.state.declare(name, Variable(ctype, row, reference=True))
             return True
         pointer = PointerType(ctype)
-        value = self._initial(self.reader.value(field_of(node, "right")), pointer, name)
+        value = self.initial(self.reader.value(field_of(node, "right")), pointer, name)
         self.state.declare(name, Variable(pointer, value))
         return True
 
-    def _initial(self, value: Entity, ctype: Type | None, name: str) -> Entity:
-        if isinstance(value, Address):
-            return self.reader.retyped(value, ctype) if isinstance(ctype, PointerType | CInt) else value
-        if isinstance(ctype, CInt) and not isinstance(value, Place):
-            return expr.cast(value, ctype)
-        if ctype is None and not isinstance(value, Place):
-            return value
-        if isinstance(ctype, Opaque) and not ctype.size:
-            return Unknown(f"the type '{ctype.name}' of '{name}' is not known")
-        if isinstance(ctype, PointerType):
-            return Unknown(f"what '{name}' points to is not known")
-        why = f"'{name}' is no integer"
-        return replace(value, reason=why) if isinstance(value, Loaded) else Unknown(why)
+    def initial(self, value: Entity, ctype: Type | None, name: str) -> Entity:
+        """A value as a variable of some type holds it."""
+        return self.reader.held(value, _deduced(ctype, value), name)
 
     def _shared_array(
         self, node: Tree, declarator: Tree, name: str, ctype: Type | None, dynamic: bool, volatile: bool

@@ -107,6 +107,10 @@ class Machine:
         """Take in a declaration."""
         raise NotImplementedError
 
+    def range_variable(self, node: Tree) -> None:
+        """Take in the variable of `for (auto& x : range)`."""
+        raise NotImplementedError
+
     def statement(self, node: Tree) -> Flow:
         """Execute one statement."""
         raise NotImplementedError

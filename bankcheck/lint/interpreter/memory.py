@@ -79,6 +79,13 @@ class Doubt(NamedTuple):
     condition: Node | None = None
 
 
+class Alias(NamedTuple):
+    """The variable that a reference stands for: the scope it is in, from the outermost on, and its name."""
+
+    depth: int
+    name: str
+
+
 class Variable(NamedTuple):
     """A name's type (None: not understood) and what it holds now."""
 
@@ -87,6 +94,8 @@ class Variable(NamedTuple):
     reference: bool = False
     constant: bool = False
     """Declared const: nothing changes it, whatever it is passed to."""
+    alias: Alias | None = None
+    """Another variable of the same function, for which this name stands."""
 
 
 class Site(NamedTuple):

@@ -67,6 +67,19 @@ class PlaceReader(TypeReader):
             return Address(entity.place._replace(offset_bytes=why))
         return entity._replace(offset_bytes=why) if isinstance(entity, Place) else why
 
+    def unfollowed(self, node: Tree, why: str) -> None:
+        """List the names of shared memory in code that is not followed, but for those that have been looked at."""
+        stack = [node]
+        while stack:
+            part = stack.pop()
+            stack.extend(reversed(part.named_children))
+            if part.type == "identifier" and part.start_byte not in self.state.seen:
+                name = self.snippet.source(part)
+                held = self.state.local(name) or self.state.constants.get(name)
+                if held is not None and isinstance(held.value, Place | Address):
+                    self.state.seen.add(part.start_byte)
+                    self.state.note(held.value, self.snippet.span(part), name, "pointer", why)
+
     def _is_object(self, place: Place) -> bool:
         return isinstance(place.array, Buffer) and place.array.identity > 0
 

@@ -13,7 +13,6 @@ from bankcheck.lint.interpreter.iterate import Loops
 from bankcheck.lint.interpreter.leaving import join
 from bankcheck.lint.interpreter.memory import Variable, conjunction
 from bankcheck.lint.interpreter.state import Flow, Scopes
-from bankcheck.places import Address, Place
 from bankcheck.syntax import Tree, field_of
 
 INTO = "stands behind a label inside another statement, which is not followed"
@@ -115,12 +114,7 @@ class Switches(Loops):
 
     def _case_statement(self, node: Tree) -> None:
         """A label inside another statement of its switch: lanes may jump there."""
-        for use in _named(node, "identifier"):
-            held = self.state.local(self.reader.file.source(use))
-            if held is not None and isinstance(held.value, Place | Address):
-                span, name = self.reader.file.span(use), self.reader.file.source(use)
-                self.state.seen.add(use.start_byte)
-                self.state.note(held.value, span, name, "pointer", INTO)
+        self.reader.unfollowed(node, INTO)
         self.state.maybe_barrier()
 
     # Labels
