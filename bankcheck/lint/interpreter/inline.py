@@ -241,7 +241,8 @@ class Inliner:
         if isinstance(entity, Place):
             if reference:
                 return Variable(ctype, entity, reference=True)
-            if isinstance(entity.array, Buffer) and entity.array.identity and isinstance(entity.ctype, Record):
+            held = isinstance(entity.array, Buffer) and (entity.array.identity or entity.array.given)
+            if held and isinstance(entity.ctype, Record):
                 return Variable(ctype, cells.copied(reader.state, _name(reader, parameter), entity))
             return Variable(ctype, Unknown("a copied object"))
         if isinstance(entity, Address):

@@ -93,6 +93,8 @@ class Machine:
         self.reader.construct, self.reader.operator = self.calls.construct, self.calls.operator
         self.dead: list[Span] = []
         self.in_file_scope = False
+        self.is_broken = program.source.root.has_error
+        """Whether some of the file could not be parsed."""
 
     def _lambda_escapes(self, value: Unknown, why: str) -> bool:
         if isinstance(value, Closure):

@@ -68,20 +68,25 @@ class PlaceReader(TypeReader):
         return entity._replace(offset_bytes=why) if isinstance(entity, Place) else why
 
     def unfollowed(self, node: Tree, why: str) -> None:
-        """List the names of shared memory in code that is not followed, but for those that have been looked at."""
+        """List the names of shared memory in code that is not followed, also of what points to it or uses it."""
         stack = [node]
         while stack:
             part = stack.pop()
             stack.extend(reversed(part.named_children))
-            if part.type == "identifier" and part.start_byte not in self.state.seen:
-                name = self.snippet.source(part)
-                held = self.state.local(name) or self.state.constants.get(name)
-                if held is not None and isinstance(held.value, Place | Address):
-                    self.state.seen.add(part.start_byte)
-                    self.state.note(held.value, self.snippet.span(part), name, "pointer", why)
+            entity = self.variable(self.snippet.source(part), (0, 0)) if part.type == "identifier" else None
+            if isinstance(entity, Unknown):
+                self.lambda_escapes(entity, why)
+            found = [entity]
+            if isinstance(entity, Place) and self._is_object(entity):
+                found += [cells.load(self.state, entity), *cells.give_away(self.state, entity)]
+            shared = [one for one in found if isinstance(one, Place | Address)]
+            if shared:
+                self.state.seen.add(part.start_byte)
+            for one in dict.fromkeys(shared):
+                self.state.note(one, self.snippet.span(part), self.snippet.source(part), "pointer", why)
 
     def _is_object(self, place: Place) -> bool:
-        return isinstance(place.array, Buffer) and place.array.identity > 0
+        return isinstance(place.array, Buffer) and (place.array.identity > 0 or place.array.given)
 
     def _address_of(self, place: Place) -> Address:
         if isinstance(place.array, Buffer) and place.array.identity:
@@ -214,6 +219,9 @@ class PlaceReader(TypeReader):
                     offset = next(offset for known, _, offset in vector.members if known == member)
                     self.members[node.id] = Member(entity.offset_bytes, offset, vector.size)
                 return found_member
+            constant = self.classes.inner_value(vector, member)
+            if isinstance(constant, Const):
+                return constant
             self.state.note(entity, span, self.file.written(node), "load", f"the member '{member}' is not known")
         return Unknown(f"the member '{member}' is not known", span)
 

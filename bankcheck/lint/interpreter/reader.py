@@ -241,7 +241,7 @@ class Reader(Assigning):
         for item in items:
             if item.type != "comment":
                 self.escapes(self.value(item), item, "it is kept in an object whose type is not known")
-        raise self.error("this literal is not followed", node)
+        return Unknown("an object whose type is not known", self.snippet.span(node))
 
     # Types and calls
 

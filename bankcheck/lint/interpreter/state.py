@@ -135,6 +135,8 @@ class State:
         self.guard: tuple[Node, ...] = ()
         self.maybe: tuple[Doubt, ...] = ()
         self.binds: dict[str, int] = {}
+        self.chosen: Mapping[str, int] = {}
+        """Numbers that the launch fixes, by their names."""
         self.ranges: dict[str, Range] = {}
         self.sites: list[Site] = []
         self.barriers: list[Barrier] = []
