@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from bankcheck import expr
-from bankcheck.ctype import Opaque, Record, Type, name_of, record, size_of
+from bankcheck.ctype import Opaque, Record, Type, name_of, record, size_of, union
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
 from bankcheck.lint.interpreter.memory import Variable
@@ -183,10 +183,12 @@ class Classes:
             align = reader.alignment(found.node)
             types.update(inner)
         sized = all(size_of(ctype) for _, ctype in members)
-        sized &= len(dict(members)) == len(members)  # a member that hides one of its base is not told apart from it
+        named = [name for name, _ in members if name]
+        sized &= len(set(named)) == len(named)  # a member that hides one of its base is not told apart from it
         text = self.program.source.source(found.node)
         plain = plain and sized and "packed" not in text and "#pragma pack" not in self.program.source.text
-        ctype: Type = record(key, members, align) if plain else Opaque(key, 0, 1)
+        layout = union if found.node.type == "union_specifier" else record
+        ctype: Type = layout(key, members, align) if plain else Opaque(key, 0, 1)
         types[found.name] = ctype
         self._instances[key] = Instance(found, ctype, values, types, initial, base)
         return ctype
@@ -217,7 +219,7 @@ class Classes:
     ) -> Type:  # fmt: skip
         """A class that is defined inside another one."""
         found = class_of(node, node, self.program.source)
-        key = f"{outer}::{found.name}"
+        key = f"{outer}::{found.name or f'@{node.start_byte}'}"
         if len(self._being_read) > MAX_NESTED or len(self._instances) > MAX_CLASSES:
             return Opaque(key, 0, 1)
         self._being_read.add(key)
@@ -242,19 +244,20 @@ class Classes:
         kind = node.child_by_field_name("type")
         if kind is not None and kind.type == "enum_specifier":
             self._declare(kind)
+        here: Type | None = None
         if kind is not None and kind.child_by_field_name("body") is not None and kind.type != "enum_specifier":
             inner = kind.child_by_field_name("name")
-            if inner is None or kind.type == "union_specifier":
-                if inner is not None:
-                    types[source(inner)] = Opaque(source(inner), 0, 1)
-                return inner is not None and not declarators
-            types[source(inner)] = self._inner(kind, key, values, types, reader)
+            here = self._inner(kind, key, values, types, reader)
+            if inner is not None:
+                types[source(inner)] = here
+            elif not declarators:
+                members.append(("", here))
         if any(child.type == "bitfield_clause" for child in node.named_children):
             return False
         is_static = any(source(child) in ("static", "constexpr") for child in node.children)
         default = node.child_by_field_name("default_value")
         for declarator in declarators:
-            name, base = reader.declared_name(declarator), _type_or_none(kind, reader)
+            name, base = reader.declared_name(declarator), here or _type_or_none(kind, reader)
             if base is None or "reference" in declarator.type or _is_indirect(declarator):
                 return False
             ctype = reader.applied(declarator, base)

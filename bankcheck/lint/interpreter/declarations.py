@@ -39,7 +39,7 @@ class Declarations(References):
             name = node.child_by_field_name("name")
             if found is not None and name is not None:
                 self._name_type(source(name), found)
-        elif kind in ("struct_specifier", "class_specifier", "enum_specifier"):
+        elif kind in ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"):
             self._definition(node)
         elif kind == "type_definition":
             self._definition(node.child_by_field_name("type"))

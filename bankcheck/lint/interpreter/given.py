@@ -49,7 +49,7 @@ def numbers_in(ctype: Type, offset: int = 0) -> Iterator[tuple[CInt, int]]:
     """(type, offset in bytes) of the integers in an object."""
     if isinstance(ctype, CInt):
         yield ctype, offset
-    elif isinstance(ctype, Record):
+    elif isinstance(ctype, Record) and not ctype.is_union:
         for _, inner, start in ctype.members:
             yield from numbers_in(inner, offset + start)
     elif isinstance(ctype, ArrayType):
@@ -61,11 +61,11 @@ def _member_at(ctype: Type, offset: int) -> tuple[str, Type | None]:
     """(how it is written, type) of the number at some bytes in an object."""
     path = ""
     while not isinstance(ctype, CInt):
-        if isinstance(ctype, Record):
+        if isinstance(ctype, Record) and not ctype.is_union:
             found = next(((n, t, o) for n, t, o in ctype.members if o <= offset < o + size_of(t)), None)
             if found is None:
                 return "", None
-            path, ctype, offset = f"{path}.{found[0]}", found[1], offset - found[2]
+            path, ctype, offset = f"{path}.{found[0]}" if found[0] else path, found[1], offset - found[2]
         elif isinstance(ctype, ArrayType) and ctype.step_bytes and 0 <= offset // ctype.step_bytes < ctype.length:
             number, rest = divmod(offset, ctype.step_bytes)
             path, ctype, offset = f"{path}[{number}]", ctype.element, rest

@@ -210,7 +210,8 @@ class Interpreter(Declarations, Switches):
     def _init_statement(self, node: Tree) -> Flow:
         return self.sequence(node.named_children)
 
-    _type_definition = _alias_declaration = _enum_specifier = _struct_specifier = _class_specifier = _declaration
+    _type_definition = _alias_declaration = _enum_specifier = _declaration
+    _struct_specifier = _class_specifier = _union_specifier = _declaration
 
     def _return_statement(self, node: Tree) -> Flow:
         frame, state = self.state.frame, self.state

@@ -215,9 +215,9 @@ class PlaceReader(TypeReader):
         if isinstance(entity, Place):
             found_member, vector = member_of(entity, member), entity.ctype
             if found_member is not None and isinstance(vector, Record):
-                if vector.align == vector.size in (8, 16):
-                    offset = next(offset for known, _, offset in vector.members if known == member)
-                    self.members[node.id] = Member(entity.offset_bytes, offset, vector.size)
+                inside = vector.member(member)
+                if vector.align == vector.size in (8, 16) and inside is not None and not vector.is_union:
+                    self.members[node.id] = Member(entity.offset_bytes, inside[1], vector.size)
                 return found_member
             constant = self.classes.inner_value(vector, member)
             if isinstance(constant, Const):
@@ -234,3 +234,13 @@ def member_of(place: Place | None, name: str) -> Place | None:
     ctype, offset = found
     moved = sum_of(place.offset_bytes, Const(offset, expr.LONG))
     return place._replace(offset_bytes=moved, ctype=ctype, step_bytes=size_of(ctype), row=None)
+
+
+def members_of(place: Place) -> list[Place]:
+    """All members of a struct, in order."""
+    assert isinstance(place.ctype, Record)
+    return [
+        place._replace(offset_bytes=sum_of(place.offset_bytes, Const(offset, expr.LONG)), ctype=ctype,
+                       step_bytes=size_of(ctype), row=None)
+        for _, ctype, offset in place.ctype.members
+    ]  # fmt: skip

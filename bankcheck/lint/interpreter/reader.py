@@ -18,7 +18,7 @@ from bankcheck.lint.interpreter import cells
 from bankcheck.lint.interpreter.assigning import Assigning
 from bankcheck.lint.interpreter.choose import choose
 from bankcheck.lint.interpreter.memory import Buffer, Member
-from bankcheck.lint.interpreter.place_reader import BYTE, member_of
+from bankcheck.lint.interpreter.place_reader import BYTE, members_of
 from bankcheck.lint.interpreter.state import State
 from bankcheck.lint.text.source import Source
 from bankcheck.places import Address, Array, Entity, Place
@@ -198,7 +198,7 @@ class Reader(Assigning):
         if isinstance(place.ctype, ArrayType):
             parts = [self.element(place, Const(number)) for number in range(min(place.ctype.length, MAX_CELLS))]
         elif isinstance(place.ctype, Record):
-            parts = [part for name, _, _ in place.ctype.members if (part := member_of(place, name)) is not None]
+            parts = members_of(place)[: 1 if place.ctype.is_union else None]
         else:
             parts = [place]
         designated = any(item.type == "initializer_pair" for item in items)

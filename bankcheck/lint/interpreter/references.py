@@ -13,7 +13,7 @@ from bankcheck.lint.interpreter.aliases import alias_of, give_up
 from bankcheck.lint.interpreter.loops import lose_all
 from bankcheck.lint.interpreter.machine import Machine
 from bankcheck.lint.interpreter.memory import Alias, Variable
-from bankcheck.lint.interpreter.place_reader import member_of
+from bankcheck.lint.interpreter.place_reader import members_of
 from bankcheck.lint.text.program import template_call
 from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, field_of
@@ -170,7 +170,7 @@ def _bare(node: Tree) -> Tree:
 def _parts(place: Place) -> list[Place]:
     """The members of an object, or the elements of an array."""
     if isinstance(place.ctype, Record):
-        return [part for name, _, _ in place.ctype.members if (part := member_of(place, name)) is not None]
+        return members_of(place)
     if not isinstance(place.ctype, ArrayType) or place.ctype.length > 64:
         return []
     ctype, step = place.ctype.element, place.ctype.step_bytes

@@ -16,7 +16,7 @@ _CONTAINERS = ("translation_unit", "namespace_definition", "linkage_specificatio
 RUNTIME_LAUNCH = "cudaLaunch"
 """How the names of the functions begin with which the runtime launches a kernel."""
 _ITEMS = ("declaration", "type_definition", "alias_declaration", "enum_specifier", "struct_specifier",
-          "class_specifier")  # fmt: skip
+          "class_specifier", "union_specifier")  # fmt: skip
 
 
 class TemplateParameter(NamedTuple):
@@ -155,9 +155,9 @@ def read_program(source: Source) -> Program:
             stack.extend((child, child, space) for child in reversed(node.named_children))
         elif kind in _ITEMS:
             program.items.append(node)
-        if kind in ("struct_specifier", "class_specifier"):
+        if kind in ("struct_specifier", "class_specifier", "union_specifier"):
             _add_class(class_of(node, outer, source), program)
-        if kind in _ITEMS or kind in ("using_declaration", "namespace_alias_definition", "union_specifier"):
+        if kind in _ITEMS or kind in ("using_declaration", "namespace_alias_definition"):
             program.namespaces.note(node, space)
     for function in members:
         _add_member(function, program)
