@@ -198,7 +198,7 @@ def test_a_name_that_is_defined_twice_is_not_known() -> None:
         namespace b { constexpr int N = 2; }
         struct T { static constexpr int M = 4; };
         constexpr int M = 8;
-        __global__ void k() { __shared__ float s[512]; s[threadIdx.x * a::N] = 0; s[threadIdx.x * Other::M] = 0; }
+        __global__ void k() { __shared__ float s[512]; s[threadIdx.x * N] = 0; s[threadIdx.x * Other::M] = 0; }
         """
     reasons = [row.reason for row in lint(text).rows]
     assert "'N' is defined more than once" in reasons[0] and "Other::M" in reasons[1]

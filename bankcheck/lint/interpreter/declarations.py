@@ -59,11 +59,16 @@ class Declarations(References):
         name = node.child_by_field_name("name")
         if node.type == "enum_specifier":
             value: Node = Const(-1)
+            is_scoped = any(child.type in ("class", "struct") for child in node.children)
             for item in field_of(node, "body").named_children:
                 if item.type == "enumerator":
                     given = item.child_by_field_name("value")
                     value = self.reader.number(given) if given is not None else expr.binary("+", value, Const(1))
-                    self.state.declare(self.reader.file.source(field_of(item, "name")), Variable(expr.INT, value))
+                    of_enum = self.reader.file.source(field_of(item, "name"))
+                    if name is not None:
+                        self.state.declare(f"{self.reader.file.source(name)}::{of_enum}", Variable(expr.INT, value))
+                    if not is_scoped:
+                        self.state.declare(of_enum, Variable(expr.INT, value))
             if name is not None:
                 self._name_type(self.reader.file.source(name), expr.INT)
         elif name is not None:

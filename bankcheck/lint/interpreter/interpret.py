@@ -12,10 +12,11 @@ from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.lint.interpreter import cells, loops
 from bankcheck.lint.interpreter.aggregation import settled
 from bankcheck.lint.interpreter.choose import merge
+from bankcheck.lint.interpreter.constants import contradict
 from bankcheck.lint.interpreter.declarations import Declarations
 from bankcheck.lint.interpreter.given import ParameterChanged
 from bankcheck.lint.interpreter.machine import Change, Launch, Run
-from bankcheck.lint.interpreter.memory import Buffer, Doubt, Variable, conjunction, is_dynamic, is_shared, parameter
+from bankcheck.lint.interpreter.memory import Buffer, Doubt, Variable, conjunction, parameter
 from bankcheck.lint.interpreter.state import Exit, Flow, OutOfSteps
 from bankcheck.lint.interpreter.switches import Switches
 from bankcheck.lint.text.program import Function, Program
@@ -76,11 +77,13 @@ class Interpreter(Declarations, Switches):
         with suppress(BankcheckError, IndexError):
             self.declaration(item)
         for name, variable in frame.scopes.pop().items():
-            keep = isinstance(variable.value, Place | Const)
+            if not isinstance(variable.value, Place | Const):
+                variable = variable._replace(value=Unknown(f"'{name}' is a variable"))
+            variable = self.reader.constants.add(name, item, variable)
             before = state.constants.get(name)
-            if before is not None and _contradict(before.value, variable.value):
-                variable, keep = variable._replace(value=Unknown(f"'{name}' is defined more than once")), True
-            state.constants[name] = variable if keep else variable._replace(value=Unknown(f"'{name}' is a variable"))
+            if before is not None and contradict(before.value, variable.value):
+                variable = variable._replace(value=Unknown(f"'{name}' is defined more than once"))
+            state.constants[name] = variable
 
     def classes_of_launches(self, kernel: Function) -> None:
         """Work out the class templates that the launches of the file name: the types of this one may be among them."""
@@ -318,12 +321,3 @@ def _follows_broken_switch(node: Tree) -> bool:
     """Whether a statement is the body of `switch (x)` without braces, which the grammar does not know."""
     before = node.prev_sibling
     return before is not None and before.is_error and bool(before.children) and before.children[0].type == "switch"
-
-
-def _contradict(before: Entity, now: Entity) -> bool:
-    """Whether two declarations of one name at file scope, in two namespaces for example, are two things."""
-    if isinstance(now, Const):
-        return before != now
-    if not isinstance(before, Place) or not isinstance(now, Place) or not (is_shared(before) and is_shared(now)):
-        return False
-    return before.ctype != now.ctype or not (is_dynamic(before.array) and is_dynamic(now.array))

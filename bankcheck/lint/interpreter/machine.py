@@ -14,6 +14,7 @@ from bankcheck.lint.interpreter.asm import run_assembly
 from bankcheck.lint.interpreter.calls import Calls
 from bankcheck.lint.interpreter.classes import Classes
 from bankcheck.lint.interpreter.closures import Closure, closure_of, not_followed
+from bankcheck.lint.interpreter.constants import Constants
 from bankcheck.lint.interpreter.memory import Barrier, Site, Wrap
 from bankcheck.lint.interpreter.reader import Reader
 from bankcheck.lint.interpreter.state import Flow, State
@@ -88,6 +89,7 @@ class Machine:
         self.calls = Calls(program, self.body)
         self.reader = Reader(program.source, self.state, self.calls, run_assembly)
         classes = Classes(program, self.state, self.declaration)
+        self.reader.constants = Constants(program.namespaces)
         self.reader.classes = self.calls.classes = classes
         self.reader.closure, self.reader.lambda_escapes = closure_of, self._lambda_escapes
         self.reader.construct, self.reader.operator = self.calls.construct, self.calls.operator

@@ -17,6 +17,7 @@ from bankcheck.launch import builtin_variable
 from bankcheck.lint.interpreter import cells
 from bankcheck.lint.interpreter.assigning import Assigning
 from bankcheck.lint.interpreter.choose import choose
+from bankcheck.lint.interpreter.constants import Constants
 from bankcheck.lint.interpreter.memory import Buffer, Member
 from bankcheck.lint.interpreter.place_reader import BYTE, members_of
 from bankcheck.lint.interpreter.state import State
@@ -43,6 +44,9 @@ class Reader(Assigning):
         self._call = call
         self._assemble = assemble
         self.members: dict[int, Member] = {}
+
+    constants: Constants
+    """What is defined at file scope."""
 
     # The Scope protocol: what names mean
 
@@ -134,21 +138,24 @@ class Reader(Assigning):
 
     def _identifier(self, node: Tree, pointer: bool) -> Entity:
         self.state.seen.add(node.start_byte)
-        found = self.variable(self.snippet.source(node), (node.start_byte, node.end_byte))
-        return found if found is not None else self.free_symbol(self.snippet.source(node), self.snippet.span(node))
+        name = self.snippet.source(node)
+        found = self.variable(name, (node.start_byte, node.end_byte))
+        if self.constants.several(name) and self.state.local(name) is None and self.own_member(name) is None:
+            meant = self.constants.meant(name, node)
+            found = meant.value if meant is not None else found
+        return found if found is not None else self.free_symbol(name, self.snippet.span(node))
 
     def _qualified_identifier(self, node: Tree, pointer: bool) -> Entity:
         whole, span = self.snippet.source(node), self.snippet.span(node)
         name, scope = whole.split("::")[-1].strip(), self.scope_of(node)
-        if scope is None:
-            return self.variable(name, (0, 0)) or self.free_symbol(whole, span)
         ctype = self.scope_type(node)
-        inner = self.classes.inner_value(ctype, name)
+        inner = self.classes.inner_value(ctype, name) if scope is not None else None
         if inner is not None:
             return inner
-        self.state.seen.add(node.start_byte)
-        known = isinstance(ctype, CInt) or self.classes.is_namespace(self.snippet.source(scope))
-        return (self.variable(name, (0, 0)) if known else None) or self.free_symbol(whole, span)
+        self.state.seen |= {node.start_byte, node.end_byte - len(name)}
+        found = self.state.local(f"{self.snippet.source(scope)}::{name}") if scope is not None else None
+        found = found or self.constants.meant(name, node, of_type=isinstance(ctype, CInt))
+        return found.value if found is not None else self.free_symbol(whole, span)
 
     def _type_descriptor(self, node: Tree, pointer: bool) -> Entity:
         """`f<N>(x)`: the grammar takes a template argument that is a plain name for a type."""
