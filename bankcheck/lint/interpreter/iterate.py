@@ -243,7 +243,8 @@ class Loops(Unrolling):
         for variable in carried:
             name = variable.placeholder.name
             if name in steps and not isinstance(variable.start, Unknown):
-                values[name] = self._at(variable, steps[name], counter.iteration)
+                at = self._at(variable, steps[name], counter.iteration)
+                values[name] = counter.symbol if name == counter.of else at
                 if loops.is_zero(steps[name]) and leaving.untouched(left, variable):
                     lasts[name] = variable.start
                 elif left.breaks:

@@ -45,6 +45,8 @@ class Counter(NamedTuple):
     trips: int
     iteration: Node
     """The number of the iteration, from 0, in terms of the symbol."""
+    of: str = ""
+    """The placeholder of the variable whose values are those of the symbol, if it is one."""
 
     def renamed(self, name: str) -> Counter:
         """The counter under another name."""
