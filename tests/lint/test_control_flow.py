@@ -274,3 +274,19 @@ def test_what_stands_behind_a_label_inside_another_statement_is_listed(body: str
 def test_what_a_label_inside_another_statement_leads_to_is_not_followed(body: str) -> None:
     found = rows(f"int t = threadIdx.x; __shared__ float s[4096]; {IN_A_LABEL} {body} {{ s[t * v * 8] = 0; }}")
     assert found and all(row.wavefronts is None or row.basis == "assumed" for row in found), found
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int c = 0; do { if (c < 3) continue; s[t] = 1; } while (c-- > 3);",
+        "int c = 0; do { if (c != 1) continue; s[t] = 1; } while (c-- > 0);",
+        "for (int i = 0; i < 4; ++i) { if (i > 5) s[t] = 1; }",
+        "for (int i = 0; i < 4; ++i) { if (i & 1) { if (i % 2 == 0) s[t] = 1; } }",
+        "for (int j = 0; j < 1; ++j) for (int i = 0; i < ((t * 3 < (t & 2) - j) & 3); i += 2) s[t] = 1;",
+        "int c = t & 2; for (int j = 0; j < (t >> 5) + 1; j += 2) { for (int i = 0; i < ((t * 3 + 9 < c) & 3); i += 2) "
+        "s[t] = 1; if (n < 0) c = c + 0; }",
+    ],
+)
+def test_what_no_lane_comes_to_is_no_request(body: str) -> None:
+    assert counts(f"__shared__ float s[64]; int t = threadIdx.x; {body}") == []
