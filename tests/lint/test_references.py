@@ -136,3 +136,38 @@ def test_a_loop_counts_what_changes_by_another_name() -> None:
     counter = found("for (int i = 0; i < 4; ++i) { const int& r = i; s[threadIdx.x * r] = 0; }")
     assert {wavefronts for _, wavefronts in changes} == {1, 2, 4, 8}
     assert {wavefronts for _, wavefronts in counter} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("float x(s[threadIdx.x * 2]);", [("load", 2)]),
+        ("const float x(tile[threadIdx.x][1]), y(s[threadIdx.x * 4]);", [("load", 32), ("load", 4)]),
+        ("float* p = s; Unheard x(p[threadIdx.x * 2]);", [("load", 2)]),
+        ("float4 f(s[threadIdx.x * 2], s[threadIdx.x * 4], o[0], o[1]);", [("load", 2), ("load", 4)]),
+        ("int x(w & n); s[threadIdx.x * 2 + x] = 0;", [("store", 2)]),
+        ("int x(v * w); s[threadIdx.x * x] = 0;", [("store", 2)]),
+        ("float* p(s); p[threadIdx.x * 2] = 0;", [("store", 2)]),
+        ("int& r(v); r = 2; s[threadIdx.x * v] = 0;", [("store", 2)]),
+        ("R r(v); r.i = 32; s[threadIdx.x * v] = 0;", [("store", None)]),
+        ("Unheard r(v, w); s[threadIdx.x * v] = 0;", [("store", None)]),
+        ("float* p = s; Unheard r(p, w);", [("pointer", None)]),
+        ("float f(float), g(int v), h(); s[threadIdx.x * 2] = 0;", [("store", 2)]),
+    ],
+)
+def test_an_object_may_read_like_a_function(body: str, expected: list[tuple[str, int | None]]) -> None:
+    assert found(body) == expected
+
+
+def test_what_is_read_by_itself_still_stands_in_its_namespace() -> None:
+    text = """
+        constexpr int N = 2;
+        namespace a {
+          constexpr int N = 4;
+          __device__ int f(int i) { return i * 4; }
+          // bankcheck: block=32
+          __global__ void k() { __shared__ float s[512]; int t = threadIdx.x; float x(s[t * N]); float y(s[f(t)]); }
+        }
+        __device__ int f(int i) { return i * 2; }
+        """
+    assert [row.wavefronts for row in lint(text).rows] == [4, 4]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from bankcheck import ctype as types
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, size_of
@@ -14,7 +16,9 @@ from bankcheck.lint.interpreter.machine import Swizzled
 from bankcheck.lint.interpreter.memory import Buffer, Variable
 from bankcheck.lint.interpreter.references import References
 from bankcheck.places import Address, Entity, Place
-from bankcheck.syntax import Tree, field_of, operator_of
+from bankcheck.syntax import Tree, field_of, operator_of, parse_part
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Declarations(References):
@@ -102,8 +106,8 @@ class Declarations(References):
             value_node = declarator.child_by_field_name("value")
             declarator = declarator.child_by_field_name("declarator") or declarator
         name = self.reader.declared_name(declarator)
-        if declarator.type == "function_declarator":
-            self._object_or_function(node, declarator, name)
+        function, arguments = _function_in(declarator), None
+        if function is not None and (arguments := self._arguments(node, function)) is None:
             return
         words = {source(child) for child in node.children}
         bound = declarator.named_children[-1] if declarator.type == "reference_declarator" else declarator
@@ -112,17 +116,25 @@ class Declarations(References):
             only = value_node.type in ("argument_list", "initializer_list") and len(given) == 1
             self.bindings(bound, given[0] if only else value_node, declarator is not bound)
             return
-        ctype = self.type_of(node, declarator)
+        ctype = self.type_of(node, declarator if function is None else None)
+        if function is not None and isinstance(ctype, CInt | Opaque | Record | PointerType):
+            ctype = _around(declarator, ctype)
         if "__shared__" in words:
             self._shared_array(node, declarator, name, ctype, "extern" in words, "volatile" in words)
             return
         refers = is_reference(declarator)
+        if arguments is not None:
+            unknown = isinstance(ctype, Opaque) and not ctype.size and not _is_auto(ctype)
+            if len(arguments) != 1 or (not refers and (unknown or isinstance(ctype, Record))):
+                self._made_of(node, declarator, name, ctype, arguments)
+                return
+            value_node = arguments[0]
         if isinstance(ctype, ArrayType | Record) and not (refers and value_node is not None):
             self._object(node, name, ctype, words, value_node)
             return
         if value_node is not None and value_node.type in ("argument_list", "initializer_list"):
             if isinstance(ctype, Opaque) and not ctype.size and not refers and not _is_auto(ctype):
-                self.kept(name, ctype, value_node)
+                self.kept(name, ctype, value_node.named_children)
                 return
             inside = value_node.named_children
             if (refers or declarator.type == "identifier") and len(inside) == 1:
@@ -148,19 +160,41 @@ class Declarations(References):
         constant = declarator.type == "identifier" and not words.isdisjoint(("const", "constexpr"))
         self.state.declare(name, Variable(ctype, initial, constant=constant))
 
-    def _object_or_function(self, node: Tree, declarator: Tree, name: str) -> None:
-        """`Tile t(s);` reads like the declaration of a function: it is an object where `s` is a variable."""
-        ctype = self.type_of(node, None)
-        arguments = field_of(declarator, "parameters").named_children
-        variables = [self.state.lookup(self.reader.file.source(argument)) for argument in arguments]
-        if isinstance(ctype, CInt) and len(variables) == 1 and variables[0] is not None:
-            self.state.declare(name, Variable(ctype, self.initial(self.reader.value(arguments[0]), ctype, name)))
+    def _arguments(self, node: Tree, function: Tree) -> list[Tree] | None:
+        """`Tile t(s);` and `float x(s[i]);` read like declarations of functions: what such an object is made of.
+
+        None if it is a function.
+        """
+        parameters, source = field_of(function, "parameters"), self.reader.file.source
+        types = [p.child_by_field_name("type") for p in parameters.named_children]
+        if not any(kind is not None and self.reader.variable(source(kind), (0, 0)) is not None for kind in types):
+            return None
+        inside, end = (parameters.start_byte, parameters.end_byte), (node.end_byte - 1, node.end_byte)
+        whole = parse_part(self.reader.file.expanded, inside, end)
+        statement = next((c for c in whole.named_children if c.type == "expression_statement"), None)
+        if whole.has_error or statement is None:
+            return []
+        found, waiting = [], statement.named_children[0].named_children
+        while waiting:
+            part = waiting.pop(0)
+            if part.type == "comma_expression":
+                waiting = [field_of(part, "left"), field_of(part, "right"), *waiting]
+            elif part.type != "comment":
+                found.append(part)
+        return found
+
+    def _made_of(self, node: Tree, declarator: Tree, name: str, ctype: Type | None, arguments: list[Tree]) -> None:
+        """An object that is made of several things, or of something that could not be read."""
+        if isinstance(ctype, Record):
+            place = cells.new_object(self.state, name, ctype)
+            self.reader.construct(self.reader, place, arguments, node)
+            self.state.declare(name, Variable(ctype, place))
             return
-        if not isinstance(ctype, Record) or not all(variables) or not arguments:
-            return
-        place = cells.new_object(self.state, name, ctype)
-        self.reader.construct(self.reader, place, arguments, node)
-        self.state.declare(name, Variable(ctype, place))
+        for word in () if arguments else _WORD.findall(self.reader.file.source(declarator)):
+            span, entity = self.reader.file.span(declarator), self.reader.variable(word, (0, 0))
+            if entity is not None:
+                self.state.note(entity, span, word, "pointer", "it is used in a declaration that could not be read")
+        self.kept(name, ctype if isinstance(ctype, Opaque) else Opaque("?", 0, 1), arguments)
 
     def _object(self, node: Tree, name: str, ctype: Type, words: set[str], value_node: Tree | None) -> None:
         """An array or a struct; what a local one holds is followed."""
@@ -246,6 +280,23 @@ class Declarations(References):
             return self.reader.applied(declarator, base)
         except BankcheckError:
             return base
+
+
+def _function_in(declarator: Tree) -> Tree | None:
+    """The function that a declarator seems to declare, perhaps one that returns a pointer or a reference."""
+    while declarator.type in ("pointer_declarator", "reference_declarator"):
+        inner = declarator.child_by_field_name("declarator") or declarator.named_children[-1]
+        declarator = inner
+    is_plain = declarator.type == "function_declarator" and field_of(declarator, "declarator").type == "identifier"
+    return declarator if is_plain else None
+
+
+def _around(declarator: Tree, ctype: Type) -> Type:
+    """The type of what reads like a function: a pointer for each star in front of its name."""
+    while declarator.type in ("pointer_declarator", "reference_declarator"):
+        ctype = PointerType(ctype) if declarator.type == "pointer_declarator" else ctype
+        declarator = declarator.child_by_field_name("declarator") or declarator.named_children[-1]
+    return ctype
 
 
 def _deduced(ctype: Type | None, value: Entity) -> Type | None:

@@ -106,9 +106,9 @@ class References(Machine):
             span, text = self.reader.file.span(node), self.reader.file.written(node)
             self.state.note(self.reader.entity(node), span, text, "pointer", f"{why}: not followed")
 
-    def kept(self, name: str, ctype: Opaque, values: Tree) -> None:
+    def kept(self, name: str, ctype: Opaque, values: list[Tree]) -> None:
         """`T name{a, b};` of a type that is not known, which may keep references to what it is given."""
-        for value in values.named_children:
+        for value in values:
             if value.type != "comment":
                 entity = self.reader.value(value)
                 self.reader.escapes(entity, value, "it is kept in an object whose type is not known")

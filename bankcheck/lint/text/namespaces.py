@@ -51,6 +51,8 @@ class Namespaces:
     """The namespaces of one file. `text` gives the text of a node."""
 
     text: Callable[[Tree], str]
+    root: Tree
+    """The whole file: some of it is read by itself, too."""
     known: set[Space] = field(default_factory=set)
     inline: set[str] = field(default_factory=set)
     """The names of inline namespaces."""
@@ -161,7 +163,7 @@ class Namespaces:
     def around(self, node: Tree) -> Space:
         """The namespaces around something: those that it stands in, and those that its function is qualified with."""
         space: Space = ()
-        outer = node.parent
+        outer = self._in_whole(node).parent
         while outer is not None:
             if outer.type == "namespace_definition":
                 space = (*self._opened(outer), *space)
@@ -170,9 +172,16 @@ class Namespaces:
             outer = outer.parent
         return space
 
+    def _in_whole(self, node: Tree) -> Tree:
+        """A node of the whole file where another one stands."""
+        top = node
+        while top.parent is not None:
+            top = top.parent
+        return node if top == self.root else self.root.descendant_for_byte_range(node.start_byte, node.end_byte) or node
+
     def _blocks(self, called: Tree, space: Space) -> Iterator[Using]:
         """The `using`s in the blocks around a call, the innermost first."""
-        node = called.parent
+        node = self._in_whole(called).parent
         while node is not None:
             if node.type == "compound_statement":
                 for child in node.named_children:

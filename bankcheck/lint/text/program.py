@@ -106,7 +106,7 @@ class Program:
     groups: Groups = field(init=False)
 
     def __post_init__(self) -> None:
-        self.namespaces = Namespaces(self.source.source)
+        self.namespaces = Namespaces(self.source.source, self.source.root)
         self.groups = Groups(self.source.expanded)
 
     def calls(self, name: str) -> list[Call]:
