@@ -21,16 +21,26 @@ class Opaque(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A struct or a CUDA vector type: members with their byte offsets."""
+    """A struct, a union or a CUDA vector type: members with their byte offsets.
+
+    A member without a name is a struct or union whose members are used like those of this one.
+    """
 
     name: str
     size: int
     align: int
     members: tuple[tuple[str, Type, int], ...]
+    is_union: bool = False
 
     def member(self, name: str) -> tuple[Type, int] | None:
         """(type, offset in bytes) of a member, or None."""
-        return next(((ctype, offset) for known, ctype, offset in self.members if known == name), None)
+        for known, ctype, offset in self.members:
+            if known == name:
+                return ctype, offset
+            inner = ctype.member(name) if not known and isinstance(ctype, Record) else None
+            if inner is not None:
+                return inner[0], offset + inner[1]
+        return None
 
 
 class ArrayType(NamedTuple):
@@ -89,6 +99,13 @@ def record(name: str, members: list[tuple[str, Type]], align: int = 0) -> Record
         align = max(align, align_of(ctype))
     align = max(align, 1)
     return Record(name, max(offset + -offset % align, 1), align, tuple(placed))
+
+
+def union(name: str, members: list[tuple[str, Type]], align: int = 0) -> Record:
+    """A union: all members at its start; `align` raises its alignment."""
+    align = max([align, 1, *(align_of(ctype) for _, ctype in members)])
+    size = max([1, *(size_of(ctype) for _, ctype in members)])
+    return Record(name, size + -size % align, align, tuple((member, ctype, 0) for member, ctype in members), True)
 
 
 def array(element: Type, shape: tuple[int, ...], pad: tuple[int, ...] = ()) -> ArrayType:

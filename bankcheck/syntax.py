@@ -33,10 +33,10 @@ def parse_source(text: str) -> Tree:
     return _parser().parse(text.encode("ascii", "replace")).root_node
 
 
-def parse_part(text: str, start: int, end: int) -> Tree:
-    """The tree of a part of a file by itself; its nodes know their places in the whole."""
-    part = tree_sitter.Range((0, start), (0, end), start, end)
-    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()), included_ranges=[part])
+def parse_part(text: str, *parts: tuple[int, int]) -> Tree:
+    """The tree of parts of a file (start, end) by themselves; its nodes know their places in the whole."""
+    ranges = [tree_sitter.Range((0, start), (0, end), start, end) for start, end in parts]
+    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()), included_ranges=ranges)
     return parser.parse(text.encode("ascii", "replace")).root_node
 
 

@@ -244,6 +244,8 @@ def test_counts_are_those_of_an_execution(seed: int, threads: int) -> None:
             open_lines.add(row.place.line)
         else:
             told[row.place.line].add(row.wavefronts)
+    ghosts = [line for line in told if line not in expected]
+    assert not ghosts, f"no lane comes to lines {ghosts} of\n{kernel(text, str(threads))}"
     for line, counts in expected.items():
         shown = f"line {line} of\n{kernel(text, str(threads))}"
         assert line in told or line in open_lines, f"nothing is said of {shown}"

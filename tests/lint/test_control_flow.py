@@ -263,3 +263,61 @@ def test_the_count_of_the_last_access(body: str, expected: int | None) -> None:
 def test_a_condition_is_told_as_it_is_written() -> None:
     body = "__shared__ float s[64]; if ((g[threadIdx.x] > 0) == (n > 1)) s[threadIdx.x] = 1;"
     assert rows(body)[0].assumptions == ("all lanes take part where '(g[threadIdx.x] > 0) == (n > 1)' decides",)
+
+
+IN_A_LABEL = "float* p = s; int v = 1; struct Q { float* p; }; Q q; q.p = s;"
+
+
+@pytest.mark.parametrize(
+    ("body", "accesses"),
+    [
+        ("switch (n) case 0: p[t * 2] = 1;", 1),
+        ("switch (n) default: p[t * 2] = 1;", 1),
+        ("if (n) switch (n) case 0: p[t * 2] = 1;", 1),
+        ("switch (n) for (; v < 32; v *= 2) { case 1: p[t * 2] = 1; case 2: p[t * v] = 2; }", 2),
+        ("switch (n & 3) { case 0: do { p[t * 2] = 1; case 3: v += 2; case 2: p[t * v] = 3; } while (--n > 0); }", 2),
+        ("switch (n) { for (; v < 3; ++v) { case 2: p[t * v] = 3; } default: p[t * 3] = 1; }", 2),
+        ("switch (n) { case 0: if (n > 5) { case 1: p[t * 2] = 1; } p[t * v] = 1; }", 2),
+        ("switch (n) { case 0: { p[t * 2] = 1; case 1: v = 2; } case 2: p[t * v] = 2; }", 2),
+        ("switch (n) { { case 0: v = 2; case 1: p[t * v] = 1; } }", 1),
+        ("for (int i = 1; i < 5; i *= 2) switch (n) { { case 0: p[t * i] = 1; } }", 1),
+        ("auto f = [&]() { p[t * 2] = 1; }; switch (n) { { case 1: f(); } }", 1),
+        ("switch (n) { { case 1: q.p[t * 2] = 1; } }", 1),
+    ],
+)
+def test_what_stands_behind_a_label_inside_another_statement_is_listed(body: str, accesses: int) -> None:
+    found = rows(f"int t = threadIdx.x; __shared__ float s[4096]; {IN_A_LABEL} {body}")
+    assert len({row.place for row in found}) == accesses and all(row.wavefronts is None for row in found), found
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "switch (n) case 0: v = 32;",
+        "if (n) { switch (n) case 0: v = 32; }",
+        "switch (n) for (; v < 32; v *= 2) { case 1: ; }",
+        "switch (n) { case 0: { v = 3; case 1: v = 2; } case 2: ; }",
+        "switch (n) { { case 1: if (t < 4) return; } }",
+        "for (int i = 0; i < 2; ++i) { switch (n) { { case 1: if (t < 4) continue; } } v += 1; }",
+        "switch (n) { { case 1: if (t < 4) goto end; } } v = 2; end: ;",
+    ],
+)
+def test_what_a_label_inside_another_statement_leads_to_is_not_followed(body: str) -> None:
+    found = rows(f"int t = threadIdx.x; __shared__ float s[4096]; {IN_A_LABEL} {body} {{ s[t * v * 8] = 0; }}")
+    assert found and all(row.wavefronts is None or row.basis == "assumed" for row in found), found
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int c = 0; do { if (c < 3) continue; s[t] = 1; } while (c-- > 3);",
+        "int c = 0; do { if (c != 1) continue; s[t] = 1; } while (c-- > 0);",
+        "for (int i = 0; i < 4; ++i) { if (i > 5) s[t] = 1; }",
+        "for (int i = 0; i < 4; ++i) { if (i & 1) { if (i % 2 == 0) s[t] = 1; } }",
+        "for (int j = 0; j < 1; ++j) for (int i = 0; i < ((t * 3 < (t & 2) - j) & 3); i += 2) s[t] = 1;",
+        "int c = t & 2; for (int j = 0; j < (t >> 5) + 1; j += 2) { for (int i = 0; i < ((t * 3 + 9 < c) & 3); i += 2) "
+        "s[t] = 1; if (n < 0) c = c + 0; }",
+    ],
+)
+def test_what_no_lane_comes_to_is_no_request(body: str) -> None:
+    assert counts(f"__shared__ float s[64]; int t = threadIdx.x; {body}") == []

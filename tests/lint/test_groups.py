@@ -119,3 +119,48 @@ def test_a_group_that_is_a_parameter_beside_other_templates() -> None:
     """
     (row,) = [row for row in lint(text).rows if row.array == "s"]
     assert (row.wavefronts, row.ways) == (1, 1)
+
+
+TILES = """
+cg::thread_block cta = cg::this_thread_block();
+auto block = cg::this_thread_block();
+cg::thread_block_tile<32> warp = cg::tiled_partition<32>(cta);
+auto eight = cg::tiled_partition<8>(block);
+auto four = cg::tiled_partition<4>(warp);
+auto two = cg::tiled_partition<2>(four);
+const cg::thread_block_tile<16> given(cg::tiled_partition<16>(cta));
+cg::thread_block_tile<16> empty;
+auto some = cg::coalesced_threads();
+auto grid = cg::this_grid();
+"""
+
+
+@pytest.mark.parametrize(
+    ("index", "wavefronts"),
+    [
+        ("warp.meta_group_rank() * 32", 1),
+        ("(warp.meta_group_rank() + 1) * t", None),
+        ("eight.meta_group_rank() * 32", 4),
+        ("given.meta_group_rank() * 32", 2),
+        ("cg::tiled_partition<16>(cg::this_thread_block()).meta_group_rank() * 32", 2),
+        ("four.meta_group_rank() * 32", 8),
+        ("two.meta_group_rank() * 32 + four.meta_group_rank()", 2),
+        ("four.meta_group_size() * t", 8),
+        ("eight.meta_group_size() * t", 8),
+        ("warp.meta_group_size() * t", 2),
+        ("cta.size() * t", 32),
+        ("eight.num_threads() * t", 8),
+    ],
+)
+def test_which_tile_a_thread_is_in(index: str, wavefronts: int | None) -> None:
+    found = counts(f"__shared__ float s[8192]; int t = threadIdx.x; {TILES} s[{index}] = 0;", "64")
+    assert {count for _, count in found} == ({1, 2} if wavefronts is None else {wavefronts})
+
+
+@pytest.mark.parametrize(
+    "index",
+    ["empty.meta_group_rank()", "some.meta_group_rank()", "some.size()", "grid.size()", "not_known.meta_group_rank()"],
+)
+def test_the_place_of_a_group_that_is_not_known_is_not_guessed(index: str) -> None:
+    found = counts(f"__shared__ float s[8192]; int t = threadIdx.x; {TILES} s[{index} * t] = 0;", "64")
+    assert [count for _, count in found] == [None]

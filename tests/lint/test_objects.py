@@ -164,7 +164,8 @@ def test_what_cannot_be_followed_is_listed_and_never_counted_as_clean(body: str)
         "struct A { virtual void f(); float x; };",
         "struct A { int a : 3; float x; };",
         "struct A { Strange a; float x; };",
-        "struct A { union { int a; double b; }; float x; };",
+        "struct A { union { int a; Strange b; }; float x; };",
+        "union A { int a : 3; float x; };",
         "struct A : Strange { float x; };",
         "struct __attribute__((packed)) A { char a; float x; };",
         "#pragma pack(1)\nstruct A { char a; float x; };",
@@ -197,7 +198,7 @@ def test_a_name_that_is_defined_twice_is_not_known() -> None:
         namespace b { constexpr int N = 2; }
         struct T { static constexpr int M = 4; };
         constexpr int M = 8;
-        __global__ void k() { __shared__ float s[512]; s[threadIdx.x * a::N] = 0; s[threadIdx.x * Other::M] = 0; }
+        __global__ void k() { __shared__ float s[512]; s[threadIdx.x * N] = 0; s[threadIdx.x * Other::M] = 0; }
         """
     reasons = [row.reason for row in lint(text).rows]
     assert "'N' is defined more than once" in reasons[0] and "Other::M" in reasons[1]
@@ -260,3 +261,65 @@ def test_templates_that_only_types_tell_apart_are_not_chosen_by_chance() -> None
 def test_objects_made_in_a_loop_do_not_pile_up() -> None:
     body = "for (int i = 0; i < 200; ++i) for (int j = 1; j < 100; j *= 3) { View a(s, j); a.at(threadIdx.x, 0) = i; }"
     assert {wavefronts for _, wavefronts in found(body)} == {1}
+
+
+UNIONS = """
+    union U { float f[32]; int i[32]; double d[8]; struct { int a, b; } in; __device__ float* all() { return f; } };
+    union Bits { float f; int i; unsigned char c[4]; };
+    template <typename T> union Wide { T f[32]; char c; };
+    typedef union { int4 v; int e[4]; } Vector;
+    struct Mixed { int head; union { float f[4]; int i[2]; }; union { short h; char c; } in; int tail; };
+    struct Holder { union Temp { float a[32]; int b[64]; }; __device__ Holder(Temp& t) : st(t) {} Temp& st; };
+    // bankcheck: block=32
+    __global__ void k(Bits p) {
+      __shared__ float s[8192];
+      __shared__ U u[32];
+      __shared__ union { typename Holder::Temp one; float two[128]; } temp;
+      const int t = threadIdx.x;
+      BODY
+    }
+    """
+
+
+@pytest.mark.parametrize(
+    ("body", "address", "width"),
+    [
+        ("u[1].f[t] = 0;", lambda t: 128 + 4 * t, 4),
+        ("u[t].i[3] = 0;", lambda t: 128 * t + 12, 4),
+        ("u[t].d[1] = 0;", lambda t: 128 * t + 8, 8),
+        ("u[t].in.b = 0;", lambda t: 128 * t + 4, 4),
+        ("U* q = u; q[t / 2].all()[t] = 0;", lambda t: 128 * (t // 2) + 4 * t, 4),
+        ("__shared__ Wide<double> w; w.f[t] = 0;", lambda t: 8 * t, 8),
+        ("__shared__ Wide<short> w[32]; w[t].c = 0;", lambda t: 64 * t, 1),
+        ("__shared__ Vector w[32]; w[t].e[2] = 0;", lambda t: 16 * t + 8, 4),
+        ("__shared__ Mixed w[32]; w[t].i[1] = 0;", lambda t: 28 * t + 8, 4),
+        ("__shared__ Mixed w[32]; w[t].in.c = 0;", lambda t: 28 * t + 20, 1),
+        ("__shared__ Mixed w[32]; w[t].tail = 0;", lambda t: 28 * t + 24, 4),
+        ("temp.one.a[t] = 0;", lambda t: 4 * t, 4),
+        ("temp.two[t * 2] = 0;", lambda t: 8 * t, 4),
+        ("Bits b; b.i = 8; s[t * b.i] = 0;", lambda t: 32 * t, 4),
+        ("Bits b, c; b.i = 8; c = b; b.f = 0; s[t * c.i] = 0;", lambda t: 32 * t, 4),
+        ("Mixed m = {1, {2.0f}, {3}, 4}; s[t * m.tail] = 0;", lambda t: 16 * t, 4),
+    ],
+)
+def test_the_members_of_a_union_share_their_place(body: str, address: Callable[[int], int], width: int) -> None:
+    rows = lint(textwrap.dedent(UNIONS).replace("BODY", body)).rows
+    assert [row.wavefronts for row in rows] == [oracle.store([address(lane) for lane in range(32)], width)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Bits b; b.i = 8; b.f = 1.0f; s[t * b.i] = 0;",
+        "Bits b; b.i = 8; b.c[1] = 1; s[t * b.i] = 0;",
+        "Bits b; b.i = 258; s[t * b.c[1]] = 0;",
+        "Bits b = {3}; s[t * b.i] = 0;",
+        "Bits b{}; s[t * b.c[1]] = 0;",
+        "Bits b; b.i = 8; Bits* q = &b; q->f = 2; s[t * b.i] = 0;",
+        "s[t * p.i] = 0;",
+        "u[0].i[0] = 4; s[t * u[0].i[0]] = 0;",
+    ],
+)
+def test_what_another_member_of_a_union_has_left_is_not_known(body: str) -> None:
+    rows = lint(textwrap.dedent(UNIONS).replace("BODY", body)).rows
+    assert rows[-1].wavefronts is None and rows[-1].reason

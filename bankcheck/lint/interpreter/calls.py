@@ -6,7 +6,7 @@ import re
 
 from bankcheck import expr
 from bankcheck.ctype import FLOAT, Record
-from bankcheck.expr import CInt, Const, Span, Symbol, Unknown
+from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
 from bankcheck.lint.interpreter.aggregation import aggregation
 from bankcheck.lint.interpreter.inline import takes
 from bankcheck.lint.interpreter.memory import ATOMIC_RESULT
@@ -35,6 +35,7 @@ _PURE = (  # compiled by `re` when first used: most files never ask
 _STRUCT_METHODS = frozenset(
     ("thread_rank", "sync", "size", "num_threads", "group_index", "thread_index", "meta_group_rank", "shfl")
 )
+_OF_A_GROUP = frozenset(("size", "num_threads", "meta_group_rank", "meta_group_size"))
 _STRUCT_METHODS |= {"shfl_down", "shfl_xor", "shfl_up", "ballot", "any", "all"}
 
 
@@ -121,6 +122,8 @@ class Calls(Objects):
             return self._wait(reader, target, span)
         if target is not None and name == "thread_rank":
             return self._rank(reader, target, span)
+        if target is not None and name in _OF_A_GROUP and not arguments:
+            return self._place_of(reader, target, name, span)
         if name in _STRUCT_METHODS:
             return None
         return self.unknown(reader, reader.file.source(function), arguments, node, target)
@@ -140,6 +143,26 @@ class Calls(Objects):
         if found is None or not found.ranked:
             return Unknown("the rank in a group of threads", span)
         return tid if found.threads == WHOLE_BLOCK else expr.binary("%", tid, Const(found.threads, expr.UINT))
+
+    def _place_of(self, reader: Reader, group: Tree, name: str, span: Span) -> Entity | None:
+        """`meta_group_rank()` and the like: which tile of its block or of a larger tile it is, how many there are."""
+        found, block = self._group(reader, group), reader.state.block
+        why = Unknown(f"the result of '{name}' of a group of threads", span, expr.UINT)
+        if found is None:
+            return None
+        if not found.ranked:
+            return why
+        if name in ("size", "num_threads"):
+            return Const(found.threads or block.threads, expr.UINT)
+        if found.of is None or found.threads == WHOLE_BLOCK:
+            return why
+        outer = found.of or block.threads
+        if name == "meta_group_size":
+            return Const(-(-outer // found.threads), expr.UINT)
+        tid: Node = expr.cast(Symbol("tid"), expr.UINT)
+        if found.of != WHOLE_BLOCK:
+            tid = expr.binary("%", tid, Const(outer, expr.UINT))
+        return expr.binary("/", tid, Const(found.threads, expr.UINT))
 
     def _group(self, reader: Reader, group: Tree) -> Group | None:
         """The threads of a cooperative group."""

@@ -8,11 +8,12 @@ cells it may touch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 
 from bankcheck import expr
 from bankcheck.ctype import PointerType, Record, Type, size_of
 from bankcheck.expr import CInt, Const, Unknown
+from bankcheck.lint.interpreter.given import MAX_MEMBERS, ParameterChanged, is_given, numbers_in, value_at
 from bankcheck.lint.interpreter.memory import Buffer, Variable, is_shared
 from bankcheck.lint.interpreter.state import State
 from bankcheck.places import Address, Entity, Place
@@ -30,6 +31,8 @@ def new_object(state: State, name: str, ctype: Type) -> Place:
 
 def load(state: State, place: Place) -> Entity | None:
     """What is known to be stored at a place, None if nothing is."""
+    if is_given(place):
+        return value_at(state, place)
     name = _name(state, place)
     held = state.frame.scopes[0].get(name) if name else None
     if held is not None and held.ctype == place.ctype:
@@ -51,6 +54,8 @@ def lost(value: Entity, why: str) -> Entity:
 def store(state: State, place: Place, value: Entity) -> bool:
     """Put a value into a local object; False if it cannot be found there again."""
     buffer = place.array
+    if is_given(place):
+        raise ParameterChanged(buffer.name)
     if not isinstance(buffer, Buffer) or not buffer.identity:
         return False
     name = _name(state, place)
@@ -76,6 +81,14 @@ def store(state: State, place: Place, value: Entity) -> bool:
 
 def _copy(state: State, source: Place, target: Place) -> bool:
     """Copy the cells of one object into another of its type."""
+    if is_given(source):
+        numbers = list(islice(numbers_in(source.ctype), MAX_MEMBERS + 1))
+        for ctype, offset in numbers if len(numbers) <= MAX_MEMBERS else ():
+            one, other = (_inside(place, ctype, offset) for place in (source, target))
+            value = load(state, one)
+            if value is not None:
+                store(state, other, value)
+        return True
     if not isinstance(source.array, Buffer) or not source.array.identity:
         return False
     if not isinstance(source.offset_bytes, Const) or not isinstance(target.offset_bytes, Const):
@@ -89,14 +102,27 @@ def _copy(state: State, source: Place, target: Place) -> bool:
 
 
 def copied(state: State, name: str, source: Place) -> Place:
+    """A new object that holds what `source` holds; the same one as long as nothing changes it."""
+    if is_given(source):
+        return source
+    return own_copy(state, name, source)
+
+
+def own_copy(state: State, name: str, source: Place) -> Place:
     """A new object that holds what `source` holds."""
     target = new_object(state, name, source.ctype)
     _copy(state, source, target)
     return target
 
 
+def _inside(place: Place, ctype: Type, offset: int) -> Place:
+    return place._replace(ctype=ctype, offset_bytes=expr.binary("+", place.offset_bytes, Const(offset, expr.LONG)))
+
+
 def forget(state: State, buffer: Buffer) -> None:
     """Anything may be in an object now."""
+    if buffer.given:
+        raise ParameterChanged(buffer.name)
     for name, _, variable in list(_cells_of(state, buffer)):
         state.frame.scopes[0][name] = variable._replace(value=lost(variable.value, LOST))
 
@@ -112,6 +138,8 @@ def forget_exposed(state: State) -> None:
 def give_away(state: State, entity: Entity) -> list[Address]:
     """An object gets out of sight: it is not followed any longer. Returns the shared addresses that it holds."""
     place = entity.place if isinstance(entity, Address) else entity
+    if isinstance(place, Place) and is_given(place) and isinstance(entity, Address):
+        raise ParameterChanged(place.array.name)
     if not isinstance(place, Place) or not isinstance(place.array, Buffer) or not place.array.identity:
         return []
     held = [variable.value for _, _, variable in _cells_of(state, place.array)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from bankcheck.lint.interpreter import cells
+from bankcheck.lint.interpreter.aliases import is_reference, names_of, real_name
 from bankcheck.lint.interpreter.closures import Closure
 from bankcheck.lint.interpreter.machine import Machine
 from bankcheck.syntax import Tree, field_of
@@ -22,9 +23,12 @@ class Changes(Machine):
     def _changes_of(self, name: str, node: Tree) -> Iterator[Tree]:
         """The places in a loop that may change a variable."""
         stack = [node]
+        names = {text for other in names_of(self.state, name) for text in (other, f"&{other}")}
         while stack:
             tree = stack.pop()
             target = None
+            if tree.type == "declaration" and name in self._real(self._referred(tree)):
+                yield tree
             if tree.type in ("assignment_expression", "update_expression"):
                 target = tree.child_by_field_name("left" if tree.type == "assignment_expression" else "argument")
             targets = (
@@ -34,7 +38,7 @@ class Changes(Machine):
                 if tree.type == "argument_list"
                 else []
             )
-            if any(self.reader.file.source(child) in (name, f"&{name}") for child in targets):
+            if any(self.reader.file.source(child) in names for child in targets):
                 yield tree
             stack.extend(tree.named_children)
 
@@ -52,7 +56,7 @@ class Changes(Machine):
         """The variables that the code in a node may change."""
         found, called = self.program.assigned.get(node.id, ([], None))
         if called is not None and not any(map(self._lambda_called, called)):
-            return found
+            return self._real(found)
         names: dict[str, None] = {}
         calls: list[Tree] = []
         seen: list[Tree] = []
@@ -73,6 +77,8 @@ class Changes(Machine):
                 if inner is not None and inner not in seen:
                     seen.append(inner)
                     stack.append(inner)
+            elif kind == "declaration":
+                names |= dict.fromkeys(self._referred(tree))
             elif kind == "gnu_asm_output_operand":
                 target = tree.child_by_field_name("value")
             elif kind == "argument_list":
@@ -86,7 +92,26 @@ class Changes(Machine):
             stack.extend(tree.named_children)
         if not seen:
             self.program.assigned[node.id] = list(names), calls
-        return list(names)
+        return self._real(names)
+
+    def _real(self, names: Iterable[str]) -> list[str]:
+        """The variables that names stand for: references for others."""
+        return list(dict.fromkeys(real_name(self.state, name) for name in names))
+
+    def _referred(self, node: Tree) -> list[str]:
+        """The names of what a declaration may give another name, by which it can be changed."""
+        source = self.reader.file.source
+        found: list[str] = []
+        for declarator in node.children_by_field_name("declarator"):
+            value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
+            stack = [value] if value is not None and is_reference(declarator) else []
+            while stack:
+                tree = stack.pop()
+                stack += tree.named_children
+                if tree.type == "identifier":
+                    found.append(source(tree))
+        is_const = bool(found) and any(source(child) == "const" for child in node.children)
+        return [] if is_const else found
 
 
 def targets_of(target: Tree | None) -> list[Tree]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from bankcheck import expr
-from bankcheck.ctype import Opaque, Record, Type, name_of, record, size_of
+from bankcheck.ctype import Opaque, Record, Type, name_of, record, size_of, union
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
 from bankcheck.lint.interpreter.memory import Variable
@@ -53,14 +53,18 @@ class Classes:
         """The class of an object."""
         return self._instances.get(ctype.name) if isinstance(ctype, Record) else None
 
+    def _named(self, ctype: Type | None) -> Instance | None:
+        """A class, also one whose layout is not known."""
+        return self._instances.get(ctype.name) if isinstance(ctype, Record | Opaque) else None
+
     def inner_type(self, ctype: Type | None, name: str) -> Type | None:
         """A type that is defined inside a class, or None."""
-        found = self.of(ctype)
+        found = self._named(ctype)
         return found.types.get(name) if found is not None else None
 
     def inner_value(self, ctype: Type | None, name: str) -> Node | None:
         """A constant that is defined inside a class; None if `ctype` is no class."""
-        found = self.of(ctype)
+        found = self._named(ctype)
         if found is None:
             return None
         variable = found.values.get(name)
@@ -175,14 +179,16 @@ class Classes:
             plain, base = self._bases(found.node, members, values, inner, reader)
             body = found.node.child_by_field_name("body")
             for child in body.named_children if body is not None else ():
-                plain &= self._member(child, members, values, initial, reader)
+                plain &= self._member(child, key, members, values, initial, reader)
             align = reader.alignment(found.node)
             types.update(inner)
         sized = all(size_of(ctype) for _, ctype in members)
-        sized &= len(dict(members)) == len(members)  # a member that hides one of its base is not told apart from it
+        named = [name for name, _ in members if name]
+        sized &= len(set(named)) == len(named)  # a member that hides one of its base is not told apart from it
         text = self.program.source.source(found.node)
         plain = plain and sized and "packed" not in text and "#pragma pack" not in self.program.source.text
-        ctype: Type = record(key, members, align) if plain else Opaque(key, 0, 1)
+        layout = union if found.node.type == "union_specifier" else record
+        ctype: Type = layout(key, members, align) if plain else Opaque(key, 0, 1)
         types[found.name] = ctype
         self._instances[key] = Instance(found, ctype, values, types, initial, base)
         return ctype
@@ -208,9 +214,23 @@ class Classes:
         end = max((offset + size_of(inner) for _, inner, offset in ctype.members), default=ctype.size)
         return end == ctype.size, ctype.name
 
+    def _inner(
+        self, node: Tree, outer: str, values: dict[str, Variable], types: dict[str, Type], reader: TypeReader
+    ) -> Type:  # fmt: skip
+        """A class that is defined inside another one."""
+        found = class_of(node, node, self.program.source)
+        key = f"{outer}::{found.name or f'@{node.start_byte}'}"
+        if len(self._being_read) > MAX_NESTED or len(self._instances) > MAX_CLASSES:
+            return Opaque(key, 0, 1)
+        self._being_read.add(key)
+        try:
+            return self._read(found, key, dict(values), dict(types), reader)
+        finally:
+            self._being_read.discard(key)
+
     def _member(
-        self, node: Tree, members: list[tuple[str, Type]], values: dict[str, Variable], initial: dict[str, Tree],
-        reader: TypeReader,
+        self, node: Tree, key: str, members: list[tuple[str, Type]], values: dict[str, Variable],
+        initial: dict[str, Tree], reader: TypeReader,
     ) -> bool:  # fmt: skip
         """Take in one member; False if the layout is not plain with it."""
         source, types = reader.snippet.source, self.state.frame.types
@@ -224,17 +244,20 @@ class Classes:
         kind = node.child_by_field_name("type")
         if kind is not None and kind.type == "enum_specifier":
             self._declare(kind)
+        here: Type | None = None
         if kind is not None and kind.child_by_field_name("body") is not None and kind.type != "enum_specifier":
             inner = kind.child_by_field_name("name")
+            here = self._inner(kind, key, values, types, reader)
             if inner is not None:
-                types[source(inner)] = Opaque(source(inner), 0, 1)
-            return inner is not None and not declarators
+                types[source(inner)] = here
+            elif not declarators:
+                members.append(("", here))
         if any(child.type == "bitfield_clause" for child in node.named_children):
             return False
         is_static = any(source(child) in ("static", "constexpr") for child in node.children)
         default = node.child_by_field_name("default_value")
         for declarator in declarators:
-            name, base = reader.declared_name(declarator), _type_or_none(kind, reader)
+            name, base = reader.declared_name(declarator), here or _type_or_none(kind, reader)
             if base is None or "reference" in declarator.type or _is_indirect(declarator):
                 return False
             ctype = reader.applied(declarator, base)

@@ -10,6 +10,7 @@ from bankcheck import expr
 from bankcheck.ctype import PointerType
 from bankcheck.expr import CInt, Const, Unknown
 from bankcheck.lint.interpreter import cells
+from bankcheck.lint.interpreter.aliases import alias_of, held_in
 from bankcheck.lint.interpreter.inline import (
     MAX_CALLS,
     Inliner,
@@ -19,6 +20,7 @@ from bankcheck.lint.interpreter.inline import (
     told_apart,
     write_back,
 )
+from bankcheck.lint.interpreter.loops import lose_all
 from bankcheck.lint.interpreter.memory import Buffer, Variable, is_shared
 from bankcheck.lint.interpreter.reader import Reader
 from bankcheck.lint.interpreter.state import Exit, Flow, Frame
@@ -51,7 +53,8 @@ def _by_value(reader: Reader, node: Tree) -> dict[str, Variable]:
     """The variables that a lambda's body uses and that are captured by value."""
     captures, state = node.child_by_field_name("captures"), reader.state
     words = set(_WORD.findall(reader.file.source(node)))
-    visible = {name: variable for scope in state.frame.scopes for name, variable in scope.items() if name in words}
+    visible = {name: held for scope in state.frame.scopes for name in scope.keys() & words
+               if (held := held_in(state.frame.scopes, name)) is not None}  # fmt: skip
     found: dict[str, Variable] = {}
     by_reference: set[str] = set()
     reference = everything = False
@@ -59,6 +62,8 @@ def _by_value(reader: Reader, node: Tree) -> dict[str, Variable]:
         name = reader.file.source(child)
         if child.type == "lambda_default_capture":
             everything = name == "="
+        elif child.type == "lambda_capture_initializer" and child.children[0].type == "&":
+            found[reader.file.source(child.named_children[0])] = _referred(reader, child.named_children[-1])
         elif child.type == "lambda_capture_initializer":
             value = reader.value(child.named_children[-1])
             kind = None if isinstance(value, Place | Address) else value.ctype
@@ -71,6 +76,17 @@ def _by_value(reader: Reader, node: Tree) -> dict[str, Variable]:
     if everything:
         found = {name: variable for name, variable in visible.items() if name not in by_reference} | found
     return found
+
+
+def _referred(reader: Reader, node: Tree) -> Variable:
+    """What `[&name = ...]` captures."""
+    alias = alias_of(reader.state, reader.file.source(node)) if node.type == "identifier" else None
+    place = reader.entity(node)
+    if isinstance(place, Place):
+        return Variable(place.ctype, place, reference=True)
+    if alias is None:
+        lose_all(reader.state, reader.file.source(node), "may be changed by a lambda")
+    return Variable(None, Unknown("what a lambda refers to is not known"), alias=alias)
 
 
 def _captured(reader: Reader, name: str, variable: Variable) -> Variable:
@@ -88,6 +104,8 @@ def _is_mutable(node: Tree) -> bool:
 
 def _kept(reader: Reader, name: str, variable: Variable) -> Variable:
     """What a `mutable` lambda captures is an object of its own, which one call leaves to the next."""
+    if variable.alias is not None:
+        return variable
     value = variable.value
     if isinstance(value, Place):
         return _captured(reader, name, variable)
@@ -116,9 +134,10 @@ def not_followed(reader: Reader, closure: Closure, why: str) -> None:
         stack.extend(node.named_children)
         if node.type == "identifier":
             name = reader.file.source(node)
-            held = closure.held.get(name) or next(
-                (s[name] for s in reversed(closure.frame.scopes if closure.frame else ()) if name in s), None
-            )
+            held = closure.held.get(name)
+            alias = held.alias if held is not None else None
+            if (held is None or alias is not None) and closure.frame is not None:
+                held = held_in(closure.frame.scopes, name if alias is None else alias.name)
             entity = held.value if held is not None else reader.variable(name, (0, 0))
             place = entity.place if isinstance(entity, Address) else entity
             if isinstance(entity, Address | Place) and isinstance(place, Place) and is_shared(place):
@@ -161,9 +180,8 @@ class Closures(Inliner):
     ) -> Entity:  # fmt: skip
         state, span = reader.state, reader.file.span(node)
         outer, scope = state.frame, dict(closure.held)
-        given = [argument_of(reader, parameter, argument)
-                 for parameter, argument in zip(parameters, arguments, strict=True)]  # fmt: skip
-        told_apart(reader, given)
+        given = [argument_of(reader, *pair) for pair in zip(parameters, arguments, strict=True)]
+        told_apart(given)
         by_reference = "&" in _written_result(reader, closure)
         frame = Frame([*outer.scopes, scope], outer.types, by_reference=by_reference, this=outer.this,
                       owner=outer.owner)  # fmt: skip
@@ -172,8 +190,8 @@ class Closures(Inliner):
         state.calls = (*calls, span)
         state.frames.append(frame)
         try:
-            for parameter, (name, entity, _) in zip(parameters, given, strict=True):
-                scope[name] = self._parameter(reader, parameter, entity)
+            for parameter, argument in zip(parameters, given, strict=True):
+                scope[argument.name] = self._parameter(reader, parameter, argument.entity)
             if self.execute(body) is not Flow.RETURN:
                 frame.results.append(Exit(Const(1, expr.BOOL), Unknown("no value", span), frame.scopes))
             result, left = result_of(frame, span), left_scopes(frame)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
 
 from bankcheck import ctype as types
 from bankcheck import expr
@@ -10,14 +10,17 @@ from bankcheck.ctype import ArrayType, Opaque, PointerType, Record, Type, size_o
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
 from bankcheck.lint.interpreter import cells
+from bankcheck.lint.interpreter.aliases import is_reference
 from bankcheck.lint.interpreter.closures import Closure, another
-from bankcheck.lint.interpreter.machine import Machine
-from bankcheck.lint.interpreter.memory import Buffer, Loaded, Variable
+from bankcheck.lint.interpreter.memory import Buffer, Variable
+from bankcheck.lint.interpreter.references import References
 from bankcheck.places import Address, Entity, Place
-from bankcheck.syntax import Tree, field_of, operator_of
+from bankcheck.syntax import Tree, field_of, operator_of, parse_part
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-class Declarations(Machine):
+class Declarations(References):
     """Takes in declarations."""
 
     def type_of(self, node: Tree, declarator: Tree | None) -> Type | None:
@@ -39,7 +42,7 @@ class Declarations(Machine):
             name = node.child_by_field_name("name")
             if found is not None and name is not None:
                 self._name_type(source(name), found)
-        elif kind in ("struct_specifier", "class_specifier", "enum_specifier"):
+        elif kind in ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"):
             self._definition(node)
         elif kind == "type_definition":
             self._definition(node.child_by_field_name("type"))
@@ -59,11 +62,16 @@ class Declarations(Machine):
         name = node.child_by_field_name("name")
         if node.type == "enum_specifier":
             value: Node = Const(-1)
+            is_scoped = any(child.type in ("class", "struct") for child in node.children)
             for item in field_of(node, "body").named_children:
                 if item.type == "enumerator":
                     given = item.child_by_field_name("value")
                     value = self.reader.number(given) if given is not None else expr.binary("+", value, Const(1))
-                    self.state.declare(self.reader.file.source(field_of(item, "name")), Variable(expr.INT, value))
+                    of_enum = self.reader.file.source(field_of(item, "name"))
+                    if name is not None:
+                        self.state.declare(f"{self.reader.file.source(name)}::{of_enum}", Variable(expr.INT, value))
+                    if not is_scoped:
+                        self.state.declare(of_enum, Variable(expr.INT, value))
             if name is not None:
                 self._name_type(self.reader.file.source(name), expr.INT)
         elif name is not None:
@@ -97,35 +105,45 @@ class Declarations(Machine):
             value_node = declarator.child_by_field_name("value")
             declarator = declarator.child_by_field_name("declarator") or declarator
         name = self.reader.declared_name(declarator)
-        if declarator.type == "function_declarator":
-            self._object_or_function(node, declarator, name)
+        function, arguments = _function_in(declarator), None
+        if function is not None and (arguments := self._arguments(node, function)) is None:
             return
-        ctype = self.type_of(node, declarator)
         words = {source(child) for child in node.children}
+        bound = declarator.named_children[-1] if declarator.type == "reference_declarator" else declarator
+        if bound.type == "structured_binding_declarator" and value_node is not None:
+            given = value_node.named_children
+            only = value_node.type in ("argument_list", "initializer_list") and len(given) == 1
+            self.bindings(bound, given[0] if only else value_node, declarator is not bound)
+            return
+        ctype = self.type_of(node, declarator if function is None else None)
+        if function is not None and isinstance(ctype, CInt | Opaque | Record | PointerType):
+            ctype = _around(declarator, ctype)
         if "__shared__" in words:
             self._shared_array(node, declarator, name, ctype, "extern" in words, "volatile" in words)
             return
-        refers = declarator.type == "reference_declarator"
+        refers = is_reference(declarator)
+        if arguments is not None:
+            unknown = isinstance(ctype, Opaque) and not ctype.size and not _is_auto(ctype)
+            if len(arguments) != 1 or (not refers and (unknown or isinstance(ctype, Record))):
+                self._made_of(node, declarator, name, ctype, arguments)
+                return
+            value_node = arguments[0]
         if isinstance(ctype, ArrayType | Record) and not (refers and value_node is not None):
             self._object(node, name, ctype, words, value_node)
             return
         if value_node is not None and value_node.type in ("argument_list", "initializer_list"):
+            if isinstance(ctype, Opaque) and not ctype.size and not refers and not _is_auto(ctype):
+                self.kept(name, ctype, value_node.named_children)
+                return
             inside = value_node.named_children
-            if declarator.type in ("identifier", "reference_declarator") and len(inside) == 1:
+            if (refers or declarator.type == "identifier") and len(inside) == 1:
                 value_node = inside[0]
         if value_node is None:
             self.state.declare(name, Variable(ctype, Unknown(f"'{name}' has no value yet")))
             return
         if refers:
-            entity = self.reader.entity(value_node)
-            alias = isinstance(entity, Place)
-            if isinstance(entity, Place) and isinstance(entity.ctype, Record) and isinstance(ctype, Record):
-                entity = entity._replace(ctype=ctype)  # the base of an object stands at its beginning
-            why = f"'{name}' is another name for a variable"
-            is_const = "const" in words
-            self.state.declare(name, Variable(ctype, entity if alias or is_const else Unknown(why), reference=alias))
-            if not alias and not is_const:
-                self._renamed(value_node, why)
+            temporary = "const" in words or "&&" in source(declarator)
+            self.reference(name, ctype, value_node, temporary)
             return
         value = self.reader.value(value_node)
         if isinstance(value, Place):  # `auto view = View(...)`
@@ -135,38 +153,47 @@ class Declarations(Machine):
             self.state.declare(name, Variable(None, another(self.reader, value)))
             return
         ctype = _deduced(ctype, value)
-        initial = self._initial(value, ctype, name)
+        initial = self.initial(value, ctype, name)
         if "constexpr" in words and isinstance(initial, Unknown) and isinstance(ctype, CInt):
             initial = self.state.unknown(initial.reason, initial.span, ctype, uniform=True)
         constant = declarator.type == "identifier" and not words.isdisjoint(("const", "constexpr"))
         self.state.declare(name, Variable(ctype, initial, constant=constant))
 
-    def _renamed(self, node: Tree, why: str) -> None:
-        """What a reference may stand for is no longer followed."""
-        if node.type == "identifier":
-            self.state.assign(self.reader.file.source(node), Unknown(why))
-        elif node.type == "parenthesized_expression" and node.named_children:
-            self._renamed(node.named_children[-1], why)
-        elif node.type == "conditional_expression":
-            self._renamed(field_of(node, "consequence"), why)
-            self._renamed(field_of(node, "alternative"), why)
-        elif node.type in ("subscript_expression", "pointer_expression", "field_expression"):
-            span, text = self.reader.file.span(node), self.reader.file.written(node)
-            self.state.note(self.reader.entity(node), span, text, "pointer", f"{why}: not followed")
+    def _arguments(self, node: Tree, function: Tree) -> list[Tree] | None:
+        """`Tile t(s);` and `float x(s[i]);` read like declarations of functions: what such an object is made of.
 
-    def _object_or_function(self, node: Tree, declarator: Tree, name: str) -> None:
-        """`Tile t(s);` reads like the declaration of a function: it is an object where `s` is a variable."""
-        ctype = self.type_of(node, None)
-        arguments = field_of(declarator, "parameters").named_children
-        variables = [self.state.lookup(self.reader.file.source(argument)) for argument in arguments]
-        if isinstance(ctype, CInt) and len(variables) == 1 and variables[0] is not None:
-            self.state.declare(name, Variable(ctype, self._initial(self.reader.value(arguments[0]), ctype, name)))
+        None if it is a function.
+        """
+        parameters, source = field_of(function, "parameters"), self.reader.file.source
+        types = [p.child_by_field_name("type") for p in parameters.named_children]
+        if not any(kind is not None and self.reader.variable(source(kind), (0, 0)) is not None for kind in types):
+            return None
+        inside, end = (parameters.start_byte, parameters.end_byte), (node.end_byte - 1, node.end_byte)
+        whole = parse_part(self.reader.file.expanded, inside, end)
+        statement = next((c for c in whole.named_children if c.type == "expression_statement"), None)
+        if whole.has_error or statement is None:
+            return []
+        found, waiting = [], statement.named_children[0].named_children
+        while waiting:
+            part = waiting.pop(0)
+            if part.type == "comma_expression":
+                waiting = [field_of(part, "left"), field_of(part, "right"), *waiting]
+            elif part.type != "comment":
+                found.append(part)
+        return found
+
+    def _made_of(self, node: Tree, declarator: Tree, name: str, ctype: Type | None, arguments: list[Tree]) -> None:
+        """An object that is made of several things, or of something that could not be read."""
+        if isinstance(ctype, Record):
+            place = cells.new_object(self.state, name, ctype)
+            self.reader.construct(self.reader, place, arguments, node)
+            self.state.declare(name, Variable(ctype, place))
             return
-        if not isinstance(ctype, Record) or not all(variables) or not arguments:
-            return
-        place = cells.new_object(self.state, name, ctype)
-        self.reader.construct(self.reader, place, arguments, node)
-        self.state.declare(name, Variable(ctype, place))
+        for word in () if arguments else _WORD.findall(self.reader.file.source(declarator)):
+            span, entity = self.reader.file.span(declarator), self.reader.variable(word, (0, 0))
+            if entity is not None:
+                self.state.note(entity, span, word, "pointer", "it is used in a declaration that could not be read")
+        self.kept(name, ctype if isinstance(ctype, Opaque) else Opaque("?", 0, 1), arguments)
 
     def _object(self, node: Tree, name: str, ctype: Type, words: set[str], value_node: Tree | None) -> None:
         """An array or a struct; what a local one holds is followed."""
@@ -206,23 +233,13 @@ class Declarations(Machine):
             self.state.declare(name, Variable(ctype, row, reference=True))
             return True
         pointer = PointerType(ctype)
-        value = self._initial(self.reader.value(field_of(node, "right")), pointer, name)
+        value = self.initial(self.reader.value(field_of(node, "right")), pointer, name)
         self.state.declare(name, Variable(pointer, value))
         return True
 
-    def _initial(self, value: Entity, ctype: Type | None, name: str) -> Entity:
-        if isinstance(value, Address):
-            return self.reader.retyped(value, ctype) if isinstance(ctype, PointerType | CInt) else value
-        if isinstance(ctype, CInt) and not isinstance(value, Place):
-            return expr.cast(value, ctype)
-        if ctype is None and not isinstance(value, Place):
-            return value
-        if isinstance(ctype, Opaque) and not ctype.size:
-            return Unknown(f"the type '{ctype.name}' of '{name}' is not known")
-        if isinstance(ctype, PointerType):
-            return Unknown(f"what '{name}' points to is not known")
-        why = f"'{name}' is no integer"
-        return replace(value, reason=why) if isinstance(value, Loaded) else Unknown(why)
+    def initial(self, value: Entity, ctype: Type | None, name: str) -> Entity:
+        """A value as a variable of some type holds it."""
+        return self.reader.held(value, _deduced(ctype, value), name)
 
     def _shared_array(
         self, node: Tree, declarator: Tree, name: str, ctype: Type | None, dynamic: bool, volatile: bool
@@ -258,6 +275,23 @@ class Declarations(Machine):
             return self.reader.applied(declarator, base)
         except BankcheckError:
             return base
+
+
+def _function_in(declarator: Tree) -> Tree | None:
+    """The function that a declarator seems to declare, perhaps one that returns a pointer or a reference."""
+    while declarator.type in ("pointer_declarator", "reference_declarator"):
+        inner = declarator.child_by_field_name("declarator") or declarator.named_children[-1]
+        declarator = inner
+    is_plain = declarator.type == "function_declarator" and field_of(declarator, "declarator").type == "identifier"
+    return declarator if is_plain else None
+
+
+def _around(declarator: Tree, ctype: Type) -> Type:
+    """The type of what reads like a function: a pointer for each star in front of its name."""
+    while declarator.type in ("pointer_declarator", "reference_declarator"):
+        ctype = PointerType(ctype) if declarator.type == "pointer_declarator" else ctype
+        declarator = declarator.child_by_field_name("declarator") or declarator.named_children[-1]
+    return ctype
 
 
 def _deduced(ctype: Type | None, value: Entity) -> Type | None:

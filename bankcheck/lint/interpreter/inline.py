@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, Type
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Unknown
 from bankcheck.lint.interpreter import cells
+from bankcheck.lint.interpreter.aliases import is_reference, real_name
 from bankcheck.lint.interpreter.choose import choose, merge_scopes
 from bankcheck.lint.interpreter.classes import Instance
 from bankcheck.lint.interpreter.loops import lose_all
@@ -24,6 +26,17 @@ MATRICES = ("load_matrix_sync", "store_matrix_sync")
 """wmma: what they compile to differs between architectures and layouts (CUDA C++ Programming Guide)."""
 
 Execute = Callable[[Tree], object]
+
+
+class Argument(NamedTuple):
+    """An argument of a call: the parameter's name, and what is given."""
+
+    name: str
+    entity: Entity
+    variable: str = ""
+    """The caller's variable that the parameter is another name for."""
+    constant: bool = False
+    """Whether it cannot be changed by that name."""
 
 
 class Inliner:
@@ -64,10 +77,8 @@ class Inliner:
         span, state = reader.file.span(node), reader.state
         types: dict[str, Type] = dict(owner.types) if owner is not None else {}
         scope = self._template_arguments(reader, function, template, types)
-        entities: list[tuple[str, Entity, Tree | None]] = []
-        for parameter, argument in zip(function.parameters, arguments, strict=False):
-            entities.append(argument_of(reader, parameter, argument))
-        told_apart(reader, entities)
+        entities = [argument_of(reader, *pair) for pair in zip(function.parameters, arguments, strict=False)]
+        told_apart(entities)
         self._deduce(reader, function, entities, scope, types)
         outer = state.frame
         scope |= {name: variable for name, variable in outer.scopes[0].items() if name.startswith(cells.CELL)}
@@ -80,8 +91,8 @@ class Inliner:
         state.frames.append(frame)
         self.active.append(function)
         try:
-            for parameter, (name, entity, _) in zip(function.parameters, entities, strict=False):
-                scope[name] = self._parameter(reader, parameter, entity)
+            for parameter, given in zip(function.parameters, entities, strict=False):
+                scope[given.name] = self._parameter(reader, parameter, given.entity)
             for parameter in function.parameters[len(arguments) :]:
                 default = parameter.child_by_field_name("default_value")
                 if default is not None:
@@ -142,12 +153,13 @@ class Inliner:
         """What happens before the body: a constructor sets up its members."""
 
     def _converted(self, reader: Reader, function: Function, value: Entity) -> Entity:
-        """A result as an integer of the declared type."""
+        """A result as the declared type has it."""
         type_node, declarator = (function.node.child_by_field_name(name) for name in ("type", "declarator"))
         if isinstance(value, Place | Address) or type_node is None or declarator is None:
             return value
-        ctype = _type_of(reader, type_node) if declarator.type == "function_declarator" else None
-        return expr.cast(value, ctype) if isinstance(ctype, CInt) else value
+        plain = declarator.type == "function_declarator" and type_node.type != "placeholder_type_specifier"
+        ctype = _type_of(reader, type_node) if plain else None
+        return value if ctype is None else reader.held(value, ctype, f"the result of {function.name}")
 
     def _template_arguments(
         self, reader: Reader, function: Function, template: tuple[Tree, ...], types: dict[str, Type]
@@ -165,12 +177,12 @@ class Inliner:
         return scope
 
     def _deduce(
-        self, reader: Reader, function: Function, entities: list[tuple[str, Entity, Tree | None]],
+        self, reader: Reader, function: Function, entities: list[Argument],
         scope: dict[str, Variable], types: dict[str, Type],
     ) -> None:  # fmt: skip
         """Template arguments that follow from the call's arguments, then defaults."""
         wanted = {p.name for p in function.template}
-        for parameter, (_, entity, _) in zip(function.parameters, entities, strict=False):
+        for parameter, (_, entity, *_) in zip(function.parameters, entities, strict=False):
             type_node = parameter.child_by_field_name("type")
             written = reader.file.source(type_node) if type_node is not None else ""
             place = entity.place if isinstance(entity, Address) else entity
@@ -225,11 +237,12 @@ class Inliner:
                 ctype = reader.applied(declarator, ctype) if declarator is not None else ctype
         except BankcheckError:
             ctype = None
-        reference = declarator is not None and _has_reference(declarator)
+        reference = is_reference(declarator)
         if isinstance(entity, Place):
             if reference:
                 return Variable(ctype, entity, reference=True)
-            if isinstance(entity.array, Buffer) and entity.array.identity and isinstance(entity.ctype, Record):
+            held = isinstance(entity.array, Buffer) and (entity.array.identity or entity.array.given)
+            if held and isinstance(entity.ctype, Record):
                 return Variable(ctype, cells.copied(reader.state, _name(reader, parameter), entity))
             return Variable(ctype, Unknown("a copied object"))
         if isinstance(entity, Address):
@@ -239,9 +252,7 @@ class Inliner:
                 same = isinstance(ctype, PointerType) and ctype.pointee == entity.place.ctype
                 return Variable(ctype, entity if same else reader.retyped(entity, ctype))
             return Variable(ctype, entity)
-        if isinstance(ctype, CInt):
-            return Variable(ctype, expr.cast(entity, ctype))
-        return Variable(ctype, entity)
+        return Variable(ctype, reader.held(entity, ctype, _name(reader, parameter)))
 
 
 def result_of(frame: Frame, span: tuple[int, int]) -> Entity:
@@ -266,39 +277,41 @@ def left_scopes(frame: Frame, count: int | None = None) -> Scopes:
     return scopes
 
 
-def argument_of(reader: Reader, parameter: Tree, argument: Tree) -> tuple[str, Entity, Tree | None]:
-    """(name, value, the caller's variable to write back for a reference)."""
+def argument_of(reader: Reader, parameter: Tree, argument: Tree) -> Argument:
+    """What a call gives a parameter."""
     name, declarator = _name(reader, parameter), parameter.child_by_field_name("declarator")
-    if declarator is not None and _has_reference(declarator):
-        while argument.type == "parenthesized_expression" and argument.named_children:
-            argument = argument.named_children[-1]
-        entity = reader.entity(argument)
-        if argument.type == "conditional_expression" and not isinstance(entity, Place | Address):
-            for side in ("consequence", "alternative"):
-                lose_all(reader.state, reader.file.source(field_of(argument, side)), "may be changed by reference")
-        back = argument if argument.type == "identifier" and not isinstance(entity, Place | Address) else None
-        return name, entity, back
-    return name, reader.value(argument), None
+    if not is_reference(declarator):
+        return Argument(name, reader.value(argument))
+    while argument.type == "parenthesized_expression" and argument.named_children:
+        argument = argument.named_children[-1]
+    entity = reader.entity(argument)
+    if argument.type == "conditional_expression" and not isinstance(entity, Place | Address):
+        for side in ("consequence", "alternative"):
+            lose_all(reader.state, reader.file.source(field_of(argument, side)), "may be changed by reference")
+    back = argument.type == "identifier" and not isinstance(entity, Place)
+    variable = real_name(reader.state, reader.file.source(argument)) if back else ""
+    is_const = any(reader.file.source(child) == "const" for child in parameter.children)
+    return Argument(name, entity, variable, is_const)
 
 
-Argument = tuple[str, Entity, Tree | None]
-
-
-def told_apart(reader: Reader, arguments: list[Argument]) -> None:
-    """Two references to one variable are not followed."""
-    names = [reader.file.source(back) for _, _, back in arguments if back is not None]
-    for position, (name, _, back) in enumerate(arguments):
-        if back is not None and names.count(reader.file.source(back)) > 1:
-            arguments[position] = name, Unknown(f"there are two references to '{reader.file.source(back)}'"), back
+def told_apart(arguments: list[Argument]) -> None:
+    """Two references to one variable are not followed, unless neither changes it."""
+    named = [argument.variable for argument in arguments]
+    changed = {argument.variable for argument in arguments if not argument.constant}
+    for position, argument in enumerate(arguments):
+        name = argument.variable
+        if name in changed and name and named.count(name) > 1:
+            entity = cells.lost(argument.entity, f"there are two references to '{name}'")
+            arguments[position] = argument._replace(entity=entity)
 
 
 def write_back(reader: Reader, arguments: list[Argument], left: dict[str, Variable]) -> None:
     """What a function has made of the variables that it was given references to."""
-    names = [reader.file.source(back) for _, _, back in arguments if back is not None]
-    for name, given, back in arguments:
-        if back is not None and name in left:
-            value = left[name].value if names.count(reader.file.source(back)) == 1 else given
-            reader.state.assign(reader.file.source(back), value)
+    names = [argument.variable for argument in arguments]
+    for argument in arguments:
+        if argument.variable and not argument.constant and argument.name in left:
+            value = left[argument.name].value if names.count(argument.variable) == 1 else argument.entity
+            reader.state.assign(argument.variable, value)
 
 
 def takes(function: Function, count: int) -> bool:
@@ -316,15 +329,6 @@ def _declared(reader: Reader, function: Function) -> str:
 def _name(reader: Reader, parameter: Tree) -> str:
     node = declarator_name(parameter.child_by_field_name("declarator"))
     return reader.file.source(node) if node is not None else ""
-
-
-def _has_reference(declarator: Tree) -> bool:
-    node: Tree | None = declarator
-    while node is not None:
-        if node.type == "reference_declarator":
-            return True
-        node = next((c for c in node.named_children if "declarator" in c.type), None)
-    return False
 
 
 def _type_of(reader: Reader, node: Tree) -> Type | None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, size_of
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
-from bankcheck.lint.interpreter import loops
+from bankcheck.lint.interpreter import cells, loops
 from bankcheck.lint.interpreter.aggregation import settled
 from bankcheck.lint.interpreter.choose import merge
+from bankcheck.lint.interpreter.constants import contradict
 from bankcheck.lint.interpreter.declarations import Declarations
+from bankcheck.lint.interpreter.given import ParameterChanged
 from bankcheck.lint.interpreter.machine import Change, Launch, Run
-from bankcheck.lint.interpreter.memory import Buffer, Doubt, Variable, conjunction, is_dynamic, is_shared, parameter
+from bankcheck.lint.interpreter.memory import Buffer, Doubt, Variable, conjunction, parameter
 from bankcheck.lint.interpreter.state import Exit, Flow, OutOfSteps
 from bankcheck.lint.interpreter.switches import Switches
 from bankcheck.lint.text.program import Function, Program
@@ -28,7 +30,12 @@ _LASTING = (Flow.CONTINUE, Flow.BREAK, Flow.GOTO, Flow.RETURN)
 
 def execute(program: Program, kernel: Function, launch: Launch, changes: Mapping[Span, Change] | None = None) -> Run:
     """Run one kernel for one launch. `changes` tries other layouts for arrays, by where they are declared."""
-    return Interpreter(program, launch, changes or {}).run(kernel)
+    changed: set[str] = set()
+    while True:
+        try:
+            return Interpreter(program, launch, changes or {}).run(kernel, changed)
+        except ParameterChanged as parameter_changed:
+            changed.add(parameter_changed.name)
 
 
 class Interpreter(Declarations, Switches):
@@ -36,21 +43,23 @@ class Interpreter(Declarations, Switches):
 
     # The whole kernel
 
-    def run(self, kernel: Function) -> Run:
-        """All statements of a kernel."""
+    def run(self, kernel: Function, changed: Collection[str] = ()) -> Run:
+        """All statements of a kernel. `changed`: the parameters of which it may change its own copy."""
         state, stopped = self.state, ""
         try:
             self.in_file_scope = True
             for item in self.program.items:
                 self.file_scope(item)
             self.in_file_scope = False
+            state.chosen = self.launch.values
+            self.classes_of_launches(kernel)
             for name, value in self.launch.values.items():
                 state.declare(name, Variable(expr.INT, Const(value)))
             for parameter in kernel.template:
                 self.template_parameter(parameter.name, parameter.is_type, parameter.node)
             state.frame.scopes.append({})
             for node in kernel.parameters:
-                self.kernel_parameter(node, kernel.is_kernel)
+                self.kernel_parameter(node, kernel.is_kernel, changed)
             self.body(kernel.body)
         except OutOfSteps:
             stopped = "the kernel is too long to be followed to its end"
@@ -68,11 +77,21 @@ class Interpreter(Declarations, Switches):
         with suppress(BankcheckError, IndexError):
             self.declaration(item)
         for name, variable in frame.scopes.pop().items():
-            keep = isinstance(variable.value, Place | Const)
+            if not isinstance(variable.value, Place | Const):
+                variable = variable._replace(value=Unknown(f"'{name}' is a variable"))
+            variable = self.reader.constants.add(name, item, variable)
             before = state.constants.get(name)
-            if before is not None and _contradict(before.value, variable.value):
-                variable, keep = variable._replace(value=Unknown(f"'{name}' is defined more than once")), True
-            state.constants[name] = variable if keep else variable._replace(value=Unknown(f"'{name}' is a variable"))
+            if before is not None and contradict(before.value, variable.value):
+                variable = variable._replace(value=Unknown(f"'{name}' is defined more than once"))
+            state.constants[name] = variable
+
+    def classes_of_launches(self, kernel: Function) -> None:
+        """Work out the class templates that the launches of the file name: the types of this one may be among them."""
+        if any(isinstance(ctype, Record) and "<" in ctype.name for ctype in self.launch.types.values()):
+            named = (node for site in self.program.launches if site.kernel == kernel.name for node in site.template)
+            for node in named:
+                with suppress(BankcheckError, IndexError):
+                    self.reader.type_at(node)
 
     def template_parameter(self, name: str, is_type: bool, node: Tree) -> None:
         """A template parameter without an argument: a value that every instance may choose."""
@@ -84,10 +103,12 @@ class Interpreter(Declarations, Switches):
                 state.binds[f"sizeof({name})"] = size_of(self.launch.types[name])
             return
         if not is_type:
-            state.declare(name, Variable(expr.INT, parameter(name, expr.INT)))
+            declared = self.type_of(node, None)
+            ctype = declared if isinstance(declared, CInt) else expr.INT
+            state.declare(name, Variable(ctype, parameter(name, ctype)))
 
-    def kernel_parameter(self, node: Tree, is_kernel: bool) -> None:
-        """A kernel parameter: a pointer to global memory, or a number that the launch chooses.
+    def kernel_parameter(self, node: Tree, is_kernel: bool, changed: Collection[str]) -> None:
+        """A kernel parameter: a pointer to global memory, or numbers that the launch chooses.
 
         A function that no kernel calls may get another number in every thread.
         """
@@ -115,8 +136,14 @@ class Interpreter(Declarations, Switches):
             state.declare(name, Variable(ctype, given))
         else:
             value: Entity = Unknown(f"the parameter '{name}' is no integer")
-            if isinstance(ctype, Record):
-                value = Place(Buffer(name, ctype, 4, space="constant"), Const(0, expr.LONG), ctype, size_of(ctype))
+            if isinstance(ctype, Record) and is_kernel:
+                buffer = Buffer(name, ctype, 4, space="constant", given=True)
+                place = Place(buffer, Const(0, expr.LONG), ctype, size_of(ctype))
+                value = cells.own_copy(state, name, place) if name in changed else place
+                for text in [text for text in state.frame.scopes[0] if text.startswith(f"{name}.")]:
+                    del state.frame.scopes[0][text]  # it is found in the struct
+            elif isinstance(ctype, Record):
+                value = cells.new_object(state, name, ctype)
             state.declare(name, Variable(ctype, value))
 
     # Statements
@@ -147,6 +174,9 @@ class Interpreter(Declarations, Switches):
     def statement(self, node: Tree) -> Flow:
         """One statement."""
         self.state.step()
+        if self.is_broken and _follows_broken_switch(node):
+            self.entered_inside(node)
+            return Flow.ON
         method: Callable[[Tree], Flow | None] | None = getattr(self, f"_{node.type}", None)
         flow = Flow.ON
         if method is not None:
@@ -183,7 +213,8 @@ class Interpreter(Declarations, Switches):
     def _init_statement(self, node: Tree) -> Flow:
         return self.sequence(node.named_children)
 
-    _type_definition = _alias_declaration = _enum_specifier = _struct_specifier = _class_specifier = _declaration
+    _type_definition = _alias_declaration = _enum_specifier = _declaration
+    _struct_specifier = _class_specifier = _union_specifier = _declaration
 
     def _return_statement(self, node: Tree) -> Flow:
         frame, state = self.state.frame, self.state
@@ -286,10 +317,7 @@ class Interpreter(Declarations, Switches):
                 frame.jumps.append(state.guard[held:])
 
 
-def _contradict(before: Entity, now: Entity) -> bool:
-    """Whether two declarations of one name at file scope, in two namespaces for example, are two things."""
-    if isinstance(now, Const):
-        return before != now
-    if not isinstance(before, Place) or not isinstance(now, Place) or not (is_shared(before) and is_shared(now)):
-        return False
-    return before.ctype != now.ctype or not (is_dynamic(before.array) and is_dynamic(now.array))
+def _follows_broken_switch(node: Tree) -> bool:
+    """Whether a statement is the body of `switch (x)` without braces, which the grammar does not know."""
+    before = node.prev_sibling
+    return before is not None and before.is_error and bool(before.children) and before.children[0].type == "switch"

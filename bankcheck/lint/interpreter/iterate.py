@@ -6,14 +6,14 @@ from bankcheck import expr
 from bankcheck.expr import CInt, Const, Node, Symbol, Unknown
 from bankcheck.launch import LANE_NAMES
 from bankcheck.lint.interpreter import cells, leaving, loops
-from bankcheck.lint.interpreter.memory import CARRIED, CARRIED_UNIFORM, Doubt, Site, Variable, Wrap, marks, sum_of
+from bankcheck.lint.interpreter.memory import CARRIED, CARRIED_UNIFORM, Doubt, Site, Wrap, marks, sum_of
 from bankcheck.lint.interpreter.spinning import only_waits
 from bankcheck.lint.interpreter.state import Exit, Flow, Leaving, Scopes
 from bankcheck.lint.interpreter.trips import find_counter, part_ways
 from bankcheck.lint.interpreter.unroll import MOST_PARTINGS, Unrolling
 from bankcheck.places import Address, Entity, Place
 from bankcheck.substitution import substitute
-from bankcheck.syntax import Tree, declarator_name, field_of, inside_parentheses
+from bankcheck.syntax import Tree, field_of, inside_parentheses
 
 MAX_STEPS_FOR_VALUES = 400
 """Steps in all iterations of a loop that accesses nothing, but leaves values behind."""
@@ -66,10 +66,7 @@ class Loops(Unrolling):
 
     def _for_range_loop(self, node: Tree) -> Flow:
         with self.state.scope():
-            name = declarator_name(node.child_by_field_name("declarator"))
-            if name is not None:
-                why = "the elements of a range are not followed"
-                self.state.declare(self.reader.file.source(name), Variable(None, Unknown(why)))
+            self.range_variable(node)
             return self.loop(node, None, None)
 
     def loop(self, node: Tree, condition: Tree | None, update: Tree | None, do: bool = False) -> Flow:
@@ -249,7 +246,8 @@ class Loops(Unrolling):
         for variable in carried:
             name = variable.placeholder.name
             if name in steps and not isinstance(variable.start, Unknown):
-                values[name] = self._at(variable, steps[name], counter.iteration)
+                at = self._at(variable, steps[name], counter.iteration)
+                values[name] = counter.symbol if name == counter.of else at
                 if loops.is_zero(steps[name]) and leaving.untouched(left, variable):
                     lasts[name] = variable.start
                 elif left.breaks:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
-from bankcheck.expr import CInt, Const, Node, Op, Symbol, Unknown
+from bankcheck.expr import CInt, Const, Evaluator, Node, Op, Symbol, Unknown
 from bankcheck.lint.interpreter import cells
 from bankcheck.lint.interpreter.memory import CARRIED, CARRIED_UNIFORM, LANES, PER_LANE, Site, Variable, marks
 from bankcheck.lint.interpreter.state import State
@@ -45,6 +45,8 @@ class Counter(NamedTuple):
     trips: int
     iteration: Node
     """The number of the iteration, from 0, in terms of the symbol."""
+    of: str = ""
+    """The placeholder of the variable whose values are those of the symbol, if it is one."""
 
     def renamed(self, name: str) -> Counter:
         """The counter under another name."""
@@ -142,6 +144,8 @@ def placed(
         ranges = dict(site.ranges)
         if counter is not None:
             ranges[counter.symbol.name] = counter.range
+        if counter is not None and not _may_happen(guard, counter):
+            continue
         maybe = site.maybe + doubts + ("a condition on what the loop changes",) * any(marks(term)[1] for term in guard)
         kept = tuple(t for t in guard if not marks(t)[1] and not (isinstance(t, Const) and t.value))
         member = site.member
@@ -149,6 +153,17 @@ def placed(
             member = member._replace(base=substitute(member.base, values))
         result.append(site._replace(offset=offset, guard=kept, ranges=ranges, maybe=maybe, member=member))
     return result
+
+
+def _may_happen(guard: tuple[Node, ...], counter: Counter) -> bool:
+    """Whether some iteration of a loop fulfils the conditions that depend on nothing else."""
+    name, known = counter.symbol.name, counter.range
+    terms = [term for term in guard if expr.symbols_of(term).keys() == {name} and expr.unknown_in(term) is None]
+    if not terms or known.count > MAX_UNROLL:
+        return True
+    evaluate = Evaluator({name: list(range(known.low, known.high + 1, known.modulus))})
+    columns = [value if isinstance(value := evaluate(term), list) else [value] * known.count for term in terms]
+    return any(map(all, zip(*columns, strict=True)))
 
 
 def depends_on(sites: list[Site], names: set[str]) -> set[str]:

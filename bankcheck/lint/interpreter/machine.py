@@ -14,6 +14,7 @@ from bankcheck.lint.interpreter.asm import run_assembly
 from bankcheck.lint.interpreter.calls import Calls
 from bankcheck.lint.interpreter.classes import Classes
 from bankcheck.lint.interpreter.closures import Closure, closure_of, not_followed
+from bankcheck.lint.interpreter.constants import Constants
 from bankcheck.lint.interpreter.memory import Barrier, Site, Wrap
 from bankcheck.lint.interpreter.reader import Reader
 from bankcheck.lint.interpreter.state import Flow, State
@@ -80,11 +81,14 @@ class Machine:
         self.calls = Calls(program, self.body)
         self.reader = Reader(program.source, self.state, self.calls, run_assembly)
         classes = Classes(program, self.state, self.declaration)
+        self.reader.constants = Constants(program.namespaces)
         self.reader.classes = self.calls.classes = classes
         self.reader.closure, self.reader.lambda_escapes = closure_of, self._lambda_escapes
         self.reader.construct, self.reader.operator = self.calls.construct, self.calls.operator
         self.dead: list[Span] = []
         self.in_file_scope = False
+        self.is_broken = program.source.root.has_error
+        """Whether some of the file could not be parsed."""
 
     def _lambda_escapes(self, value: Unknown, why: str) -> bool:
         if isinstance(value, Closure):
@@ -97,6 +101,10 @@ class Machine:
 
     def declaration(self, node: Tree) -> None:
         """Take in a declaration."""
+        raise NotImplementedError
+
+    def range_variable(self, node: Tree) -> None:
+        """Take in the variable of `for (auto& x : range)`."""
         raise NotImplementedError
 
     def statement(self, node: Tree) -> Flow:

@@ -47,6 +47,8 @@ class Buffer(Array):
     """The numbers whose sum its last length is written as: 32 and 1 of `s[16][32 + 1]`."""
     identity: int = 0
     """The number of a local object whose contents are followed."""
+    given: bool = False
+    """A parameter of the kernel that nothing changes: the launch chooses its members."""
 
 
 def is_shared(place: Place) -> bool:
@@ -54,9 +56,12 @@ def is_shared(place: Place) -> bool:
     return isinstance(place.array, Buffer) and place.array.space == "shared"
 
 
-def parameter(name: str, ctype: CInt) -> Symbol:
+def parameter(name: str, ctype: CInt) -> Node:
     """What a parameter of a kernel or template stands for; `int lane` is not the lane of the hardware."""
-    return Symbol(f"{name} (parameter)" if name in LANE_NAMES else name, ctype)
+    shown = f"{name} (parameter)" if name in LANE_NAMES else name
+    if ctype == expr.BOOL:  # it is 0 or 1, whatever number stands for it
+        return expr.binary("!=", Symbol(shown), Const(0))
+    return Symbol(shown, ctype)
 
 
 def is_dynamic(array: Array) -> bool:
@@ -79,6 +84,13 @@ class Doubt(NamedTuple):
     condition: Node | None = None
 
 
+class Alias(NamedTuple):
+    """The variable that a reference stands for: the scope it is in, from the outermost on, and its name."""
+
+    depth: int
+    name: str
+
+
 class Variable(NamedTuple):
     """A name's type (None: not understood) and what it holds now."""
 
@@ -87,6 +99,8 @@ class Variable(NamedTuple):
     reference: bool = False
     constant: bool = False
     """Declared const: nothing changes it, whatever it is passed to."""
+    alias: Alias | None = None
+    """Another variable of the same function, for which this name stands."""
 
 
 class Site(NamedTuple):

@@ -67,8 +67,26 @@ class PlaceReader(TypeReader):
             return Address(entity.place._replace(offset_bytes=why))
         return entity._replace(offset_bytes=why) if isinstance(entity, Place) else why
 
+    def unfollowed(self, node: Tree, why: str) -> None:
+        """List the names of shared memory in code that is not followed, also of what points to it or uses it."""
+        stack = [node]
+        while stack:
+            part = stack.pop()
+            stack.extend(reversed(part.named_children))
+            entity = self.variable(self.snippet.source(part), (0, 0)) if part.type == "identifier" else None
+            if isinstance(entity, Unknown):
+                self.lambda_escapes(entity, why)
+            found = [entity]
+            if isinstance(entity, Place) and self._is_object(entity):
+                found += [cells.load(self.state, entity), *cells.give_away(self.state, entity)]
+            shared = [one for one in found if isinstance(one, Place | Address)]
+            if shared:
+                self.state.seen.add(part.start_byte)
+            for one in dict.fromkeys(shared):
+                self.state.note(one, self.snippet.span(part), self.snippet.source(part), "pointer", why)
+
     def _is_object(self, place: Place) -> bool:
-        return isinstance(place.array, Buffer) and place.array.identity > 0
+        return isinstance(place.array, Buffer) and (place.array.identity > 0 or place.array.given)
 
     def _address_of(self, place: Place) -> Address:
         if isinstance(place.array, Buffer) and place.array.identity:
@@ -197,10 +215,13 @@ class PlaceReader(TypeReader):
         if isinstance(entity, Place):
             found_member, vector = member_of(entity, member), entity.ctype
             if found_member is not None and isinstance(vector, Record):
-                if vector.align == vector.size in (8, 16):
-                    offset = next(offset for known, _, offset in vector.members if known == member)
-                    self.members[node.id] = Member(entity.offset_bytes, offset, vector.size)
+                inside = vector.member(member)
+                if vector.align == vector.size in (8, 16) and inside is not None and not vector.is_union:
+                    self.members[node.id] = Member(entity.offset_bytes, inside[1], vector.size)
                 return found_member
+            constant = self.classes.inner_value(vector, member)
+            if isinstance(constant, Const):
+                return constant
             self.state.note(entity, span, self.file.written(node), "load", f"the member '{member}' is not known")
         return Unknown(f"the member '{member}' is not known", span)
 
@@ -213,3 +234,13 @@ def member_of(place: Place | None, name: str) -> Place | None:
     ctype, offset = found
     moved = sum_of(place.offset_bytes, Const(offset, expr.LONG))
     return place._replace(offset_bytes=moved, ctype=ctype, step_bytes=size_of(ctype), row=None)
+
+
+def members_of(place: Place) -> list[Place]:
+    """All members of a struct, in order."""
+    assert isinstance(place.ctype, Record)
+    return [
+        place._replace(offset_bytes=sum_of(place.offset_bytes, Const(offset, expr.LONG)), ctype=ctype,
+                       step_bytes=size_of(ctype), row=None)
+        for _, ctype, offset in place.ctype.members
+    ]  # fmt: skip

@@ -7,8 +7,7 @@ is lost.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, PointerType, Record, Type, size_of
@@ -16,9 +15,11 @@ from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Span, Unknown
 from bankcheck.launch import builtin_variable
 from bankcheck.lint.interpreter import cells
-from bankcheck.lint.interpreter.choose import choose, merge
+from bankcheck.lint.interpreter.assigning import Assigning
+from bankcheck.lint.interpreter.choose import choose
+from bankcheck.lint.interpreter.constants import Constants
 from bankcheck.lint.interpreter.memory import Buffer, Member
-from bankcheck.lint.interpreter.place_reader import BYTE, PlaceReader, member_of
+from bankcheck.lint.interpreter.place_reader import BYTE, members_of
 from bankcheck.lint.interpreter.state import State
 from bankcheck.lint.text.source import Source
 from bankcheck.places import Address, Array, Entity, Place
@@ -33,7 +34,7 @@ MAX_CELLS = 64
 _OPAQUE |= {"comment", "lambda_expression", "type_descriptor"}
 
 
-class Reader(PlaceReader):
+class Reader(Assigning):
     """Lowers expressions of one kernel in the current state."""
 
     def __init__(self, source: Source, state: State, call: Call, assemble: Assemble) -> None:
@@ -43,6 +44,9 @@ class Reader(PlaceReader):
         self._call = call
         self._assemble = assemble
         self.members: dict[int, Member] = {}
+
+    constants: Constants
+    """What is defined at file scope."""
 
     # The Scope protocol: what names mean
 
@@ -112,6 +116,7 @@ class Reader(PlaceReader):
                     if child.type not in _OPAQUE:
                         self.escapes(self.value(child), child, why)
             why = problem.message if isinstance(problem, BankcheckError) else "this is not an expression"
+            self.unfollowed(node, f"{why}: not followed")
             return Unknown(why, self.snippet.span(node))
 
     def as_integer(self, entity: Entity, node: Tree) -> Node:
@@ -133,21 +138,24 @@ class Reader(PlaceReader):
 
     def _identifier(self, node: Tree, pointer: bool) -> Entity:
         self.state.seen.add(node.start_byte)
-        found = self.variable(self.snippet.source(node), (node.start_byte, node.end_byte))
-        return found if found is not None else self.free_symbol(self.snippet.source(node), self.snippet.span(node))
+        name = self.snippet.source(node)
+        found = self.variable(name, (node.start_byte, node.end_byte))
+        if self.constants.several(name) and self.state.local(name) is None and self.own_member(name) is None:
+            meant = self.constants.meant(name, node)
+            found = meant.value if meant is not None else found
+        return found if found is not None else self.free_symbol(name, self.snippet.span(node))
 
     def _qualified_identifier(self, node: Tree, pointer: bool) -> Entity:
         whole, span = self.snippet.source(node), self.snippet.span(node)
         name, scope = whole.split("::")[-1].strip(), self.scope_of(node)
-        if scope is None:
-            return self.variable(name, (0, 0)) or self.free_symbol(whole, span)
         ctype = self.scope_type(node)
-        inner = self.classes.inner_value(ctype, name)
+        inner = self.classes.inner_value(ctype, name) if scope is not None else None
         if inner is not None:
             return inner
-        self.state.seen.add(node.start_byte)
-        known = isinstance(ctype, CInt) or self.classes.is_namespace(self.snippet.source(scope))
-        return (self.variable(name, (0, 0)) if known else None) or self.free_symbol(whole, span)
+        self.state.seen |= {node.start_byte, node.end_byte - len(name)}
+        found = self.state.local(f"{self.snippet.source(scope)}::{name}") if scope is not None else None
+        found = found or self.constants.meant(name, node, of_type=isinstance(ctype, CInt))
+        return found.value if found is not None else self.free_symbol(whole, span)
 
     def _type_descriptor(self, node: Tree, pointer: bool) -> Entity:
         """`f<N>(x)`: the grammar takes a template argument that is a plain name for a type."""
@@ -175,20 +183,6 @@ class Reader(PlaceReader):
                     self.escapes(sides[-1], field_of(node, side), "it is held by one of two objects")
         return choose(condition, sides[0], sides[1], self.snippet.span(node))
 
-    def _asked(self, node: Tree) -> tuple[Node, str]:
-        """The condition of a ternary, and how it reads."""
-        condition = field_of(node, "condition")
-        return self.number(condition), self.snippet.source(condition)
-
-    @contextmanager
-    def _aside(self, holds: Node, why: str) -> Iterator[None]:
-        """What only some lanes evaluate: what it assigns, the others do not have."""
-        frame, before = self.state.frame, self.state.snapshot()
-        with self.state.under(holds, why):
-            yield
-        after, frame.scopes = frame.scopes, before
-        merge(holds, after, frame.scopes)
-
     def _binary_expression(self, node: Tree, pointer: bool) -> Entity:
         name, span = operator_of(node), self.snippet.span(node)
         if name in ("&&", "||"):
@@ -201,92 +195,6 @@ class Reader(PlaceReader):
             return expr.binary(name, left, right, span)
         return self.combine(name, self.value(field_of(node, "left")), self.value(field_of(node, "right")), node)
 
-    # Effects
-
-    def _assignment_expression(self, node: Tree, pointer: bool) -> Entity:
-        left = field_of(node, "left")
-        if left.type != "conditional_expression":
-            return self._assigned(left, node)
-        condition, why = self._asked(left)  # the grammar takes `a ? b : c = d` for `(a ? b : c) = d`
-        with self._aside(condition, why):
-            one = self.value(field_of(left, "consequence"))
-        with self._aside(expr.unary("!", condition), why):
-            other = self._assigned(field_of(left, "alternative"), node)
-        return choose(condition, one, other, self.snippet.span(node))
-
-    def _assigned(self, left: Tree, node: Tree) -> Entity:
-        operator, right = operator_of(node), self.value(field_of(node, "right"))
-        if operator == "=":
-            return self.store(left, right)
-        return self._modify(left, operator[:-1], right, node)[1]
-
-    def _update_expression(self, node: Tree, pointer: bool) -> Entity:
-        argument, operator = field_of(node, "argument"), operator_of(node)
-        before, after = self._modify(argument, operator[0], Const(1), node)
-        prefix = node.children[0].type in ("++", "--")
-        return after if prefix else before
-
-    def _modify(self, target: Tree, operator: str, operand: Entity, node: Tree) -> tuple[Entity, Entity]:
-        """`target = target <operator> operand`, with the target evaluated once: (value before, value after)."""
-        entity = self.entity(target)
-        before = self._loaded(entity, target)
-        after = self.combine(operator, before, operand, node)
-        return before, self.store(target, after, entity)
-
-    def store(self, target: Tree, value: Entity, found: Entity | None = None) -> Entity:
-        """Assign to a variable, or record a store to memory; `found` is the target if it is evaluated already.
-
-        Returns what is stored: the value as the target's type has it.
-        """
-        while target.type == "parenthesized_expression" and target.named_children:
-            target = target.named_children[0]
-        if target.type == "conditional_expression":
-            self._store_either(target, value)
-            return value
-        name = self.snippet.source(target)
-        variable = self.state.local(name) if target.type == "identifier" else None
-        if variable is not None and not isinstance(variable.value, Place):
-            if isinstance(variable.ctype, CInt) and not isinstance(value, Place | Address):
-                value = expr.cast(value, variable.ctype)
-            elif isinstance(variable.ctype, PointerType) and not isinstance(value, Address):
-                value = Unknown(f"what '{name}' points to is not known", self.snippet.span(target))
-            self.state.seen.add(target.start_byte)
-            self.state.assign(name, value)
-            return value
-        entity = found if found is not None else self.entity(target)
-        if isinstance(entity, Place):
-            if isinstance(entity.ctype, CInt) and not isinstance(value, Place | Address):
-                value = expr.cast(value, entity.ctype)
-            self.state.seen.add(target.start_byte)
-            span, text = self.snippet.span(target), self.file.written(target)
-            self.state.access(entity, "store", span, text, member=self.members.get(target.id))
-            if not cells.store(self.state, entity, value):
-                self.escapes(value, target, "its address is stored in memory")
-        else:
-            self.escapes(value, target, f"'{name[:40]}', which is not known, is made to point to it")
-            cells.forget_exposed(self.state)
-        return value
-
-    def _store_either(self, target: Tree, value: Entity) -> None:
-        """`(condition ? one : other) = value`."""
-        condition, why = self._asked(target)
-        for side, holds in (("consequence", condition), ("alternative", expr.unary("!", condition))):
-            with self._aside(holds, why):
-                self.store(field_of(target, side), value)
-
-    def escapes(self, value: Entity, node: Tree, why: str) -> None:
-        """A pointer to shared memory gets out of sight: accesses through it would be missed."""
-        if isinstance(value, Unknown) and self.lambda_escapes(value, f"{why}: not followed"):
-            return
-        for address in [value, *cells.give_away(self.state, value)]:
-            if isinstance(address, Address):
-                self.state.note(address, self.snippet.span(node), self.file.written(node), "pointer",
-                                f"{why}: not followed")  # fmt: skip
-
-    def _comma_expression(self, node: Tree, pointer: bool) -> Entity:
-        self.value(field_of(node, "left"))
-        return self.value(field_of(node, "right"))
-
     # Objects
 
     construct: Callable[[Reader, Place, list[Tree], Tree], None]
@@ -297,7 +205,7 @@ class Reader(PlaceReader):
         if isinstance(place.ctype, ArrayType):
             parts = [self.element(place, Const(number)) for number in range(min(place.ctype.length, MAX_CELLS))]
         elif isinstance(place.ctype, Record):
-            parts = [part for name, _, _ in place.ctype.members if (part := member_of(place, name)) is not None]
+            parts = members_of(place)[: 1 if place.ctype.is_union else None]
         else:
             parts = [place]
         designated = any(item.type == "initializer_pair" for item in items)
@@ -337,7 +245,10 @@ class Reader(PlaceReader):
             return place
         if isinstance(ctype, CInt) and len(items) == 1:
             return self._converted(ctype, items[0], node)
-        raise self.error("this literal is not followed", node)
+        for item in items:
+            if item.type != "comment":
+                self.escapes(self.value(item), item, "it is kept in an object whose type is not known")
+        return Unknown("an object whose type is not known", self.snippet.span(node))
 
     # Types and calls
 

@@ -135,6 +135,8 @@ class State:
         self.guard: tuple[Node, ...] = ()
         self.maybe: tuple[Doubt, ...] = ()
         self.binds: dict[str, int] = {}
+        self.chosen: Mapping[str, int] = {}
+        """Numbers that the launch fixes, by their names."""
         self.ranges: dict[str, Range] = {}
         self.sites: list[Site] = []
         self.barriers: list[Barrier] = []
@@ -176,7 +178,8 @@ class State:
         """The variable of that name in the function being executed."""
         for scope in reversed(self.frame.scopes):
             if name in scope:
-                return scope[name]
+                found = scope[name]
+                return found if found.alias is None else self.frame.scopes[found.alias.depth].get(found.alias.name)
         return None
 
     def lookup(self, name: str) -> Variable | None:
@@ -191,6 +194,8 @@ class State:
         """A new value; a name that is not declared here is left alone."""
         for scope in reversed(self.frame.scopes):
             if name in scope:
+                if (alias := scope[name].alias) is not None:
+                    scope, name = self.frame.scopes[alias.depth], alias.name
                 if not scope[name].constant:
                     scope[name] = scope[name]._replace(value=self._small(value))
                 return

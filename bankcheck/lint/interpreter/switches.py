@@ -11,12 +11,14 @@ from bankcheck.lint.interpreter import loops
 from bankcheck.lint.interpreter.choose import merge
 from bankcheck.lint.interpreter.iterate import Loops
 from bankcheck.lint.interpreter.leaving import join
-from bankcheck.lint.interpreter.memory import Variable, conjunction
-from bankcheck.lint.interpreter.state import Flow, Scopes
-from bankcheck.places import Address, Place
+from bankcheck.lint.interpreter.memory import Doubt, Variable, conjunction
+from bankcheck.lint.interpreter.state import Departure, Exit, Flow, Scopes
 from bankcheck.syntax import Tree, field_of
 
 INTO = "stands behind a label inside another statement, which is not followed"
+
+
+_WORDS = re.compile(r"[a-z]+")
 
 
 class Switches(Loops):
@@ -46,14 +48,18 @@ class Switches(Loops):
     def _cases(self, node: Tree, value: Node) -> Flow:
         """What follows each label, in one scope: what one case declares hides other names in those behind it, too."""
         state, frame = self.state, self.state.frame
-        cases = [c for c in field_of(node, "body").named_children if c.type == "case_statement"]
+        body = field_of(node, "body")
+        cases = [c for c in body.named_children if c.type == "case_statement"]
+        if sum(1 for _ in _named(body, "case_statement")) > len(cases):
+            self.entered_inside(body)
+            return Flow.ON
         holds = [self._case(value, case) for case in cases]
         others = [condition for condition in holds if condition is not None]
         none = conjunction(tuple(expr.unary("!", condition) for condition in others))
         before, after = state.snapshot(), state.snapshot()
         falls: tuple[Node, Scopes] | None = None
         declared: dict[str, Variable] = {}
-        self._name(field_of(node, "body").named_children, declared)
+        self._name(body.named_children, declared)
         left = state.leaving(repeats=False, switch=True)
         for case, condition in zip(cases, holds, strict=True):
             entered = none if condition is None else condition
@@ -86,9 +92,6 @@ class Switches(Loops):
             merge(*falls, after)
         join(left.breaks, after)
         frame.scopes = after
-        if sum(1 for _ in _named(field_of(node, "body"), "case_statement")) > len(cases):
-            for changed in self._changed(node):
-                loops.lose(self.state, changed, INTO)
         self.gone_from(left)
         return Flow.ON
 
@@ -114,14 +117,32 @@ class Switches(Loops):
         return None if label is None else expr.binary("==", value, self.reader.number(label))
 
     def _case_statement(self, node: Tree) -> None:
-        """A label inside another statement of its switch: lanes may jump there."""
-        for use in _named(node, "identifier"):
-            held = self.state.local(self.reader.file.source(use))
-            if held is not None and isinstance(held.value, Place | Address):
-                span, name = self.reader.file.span(use), self.reader.file.source(use)
-                self.state.seen.add(use.start_byte)
-                self.state.note(held.value, span, name, "pointer", INTO)
-        self.state.maybe_barrier()
+        """A label whose switch has not been understood."""
+        self.entered_inside(node)
+
+    def entered_inside(self, node: Tree) -> None:
+        """Code that lanes may enter at a label inside: what it accesses is listed, what it changes is not followed."""
+        state, frame, words = self.state, self.state.frame, set(_WORDS.findall(self.reader.file.source(node)))
+        self.reader.unfollowed(node, INTO)
+        for changed in self._changed(node):
+            loops.lose(state, changed, INTO)
+        state.maybe_barrier()
+        some, no_value = Unknown(INTO), Unknown("no value")
+        for left in frame.loops if "return" in words else frame.loops[-1:] if "break" in words else ():
+            left.gone.append(Departure(some, some, Flow.RETURN if "return" in words else Flow.BREAK))
+            left.conditions.append((some, f"the loop or function is left early ({INTO})"))
+        if "return" in words:
+            frame.results.append(Exit(some, no_value, state.snapshot()))
+        if "break" in words and frame.loops:
+            frame.loops[-1].breaks.append(Exit(some, no_value, state.snapshot()))
+        around = next((left for left in reversed(frame.loops) if not left.switch), None)
+        if "continue" in words and around is not None:
+            around.continues.append(Exit(some, no_value, state.snapshot()))
+        if any(True for _ in _named(node, "labeled_statement")):
+            self._come_back()
+            words.add("goto")
+        if not words.isdisjoint(("return", "break", "continue", "goto")):
+            state.maybe = (*state.maybe, Doubt(INTO))
 
     # Labels
 
@@ -133,19 +154,23 @@ class Switches(Loops):
 
     def _labeled_statement(self, node: Tree) -> Flow:
         """A label: lanes come here from elsewhere, with other values of what the function changes."""
-        state, frame = self.state, self.state.frame
         function = node
         while function.parent is not None and function.type not in ("function_definition", "lambda_expression"):
             function = function.parent
         name = self.reader.file.source(node.named_children[0])
         if re.search(rf"\bgoto\s+{re.escape(name)}\b", self.reader.file.source(function)):
-            jumped = [term for terms in frame.jumps for term in terms]
-            state.guard = tuple(term for term in state.guard if not any(term is other for other in jumped))
-            state.maybe = tuple(doubt for doubt in state.maybe if not any(doubt is other for other in jumped))
-            frame.jumps.clear()
+            self._come_back()
             for changed in self._changed(function):
                 loops.lose(self.state, changed, "may have another value after a goto")
         return self.statement(node.named_children[-1])
+
+    def _come_back(self) -> None:
+        """The lanes that have jumped to a label are there again."""
+        state, frame = self.state, self.state.frame
+        jumped = [term for terms in frame.jumps for term in terms]
+        state.guard = tuple(term for term in state.guard if not any(term is other for other in jumped))
+        state.maybe = tuple(doubt for doubt in state.maybe if not any(doubt is other for other in jumped))
+        frame.jumps.clear()
 
 
 def _named(node: Tree, kind: str) -> Iterator[Tree]:

@@ -156,7 +156,7 @@ def _counted(variable: Carried, start: int, step: int, trips: int | None) -> Cou
     wide = ctype if ctype.signed else expr.LONG
     offset = expr.binary("-", expr.cast(symbol, wide), Const(start, wide))
     iteration = offset if step == 1 else expr.binary("/", offset, Const(step, wide))
-    return Counter(symbol, values, trips is not None, trips or 0, iteration)
+    return Counter(symbol, values, trips is not None, trips or 0, iteration, variable.placeholder.name)
 
 
 def _iterations(name: str, trips: int | None, start: int) -> Counter:

@@ -55,7 +55,10 @@ class TypeReader(Lowering):
             base = self.type_at(field_of(node, "type"))
             declarator = node.child_by_field_name("declarator")
             return self.applied(declarator, base) if declarator is not None else base
-        if node.type in ("struct_specifier", "class_specifier") and node.child_by_field_name("body") is not None:
+        if (
+            node.type in ("struct_specifier", "class_specifier", "union_specifier")
+            and node.child_by_field_name("body") is not None
+        ):
             return self.classes.define(node, self)
         if node.type == "dependent_type" and node.named_children:
             return self.type_at(node.named_children[0])

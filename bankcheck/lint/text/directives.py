@@ -44,7 +44,7 @@ def told_about(function: Function, program: Program, directives: Sequence[Direct
                     told.blocks.append(Block(*numbers))
                 except BankcheckError as problem:
                     told.problems.append((directive.line, f"block={text[:40]}: {problem}"))
-            elif not re.search(rf"\b{re.escape(name)}\b", program.source.source(function.outer)):
+            elif not re.search(rf"\b{re.escape(name.split('.')[0])}\b", program.source.source(function.outer)):
                 told.problems.append((directive.line, f"'{name}' does not occur in the kernel '{function.name}'"))
             elif abs(numbers[0]) < 1 << 63:
                 told.values[name] = numbers[0]

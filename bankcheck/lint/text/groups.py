@@ -30,6 +30,8 @@ _TILES = ("thread_block_tile", "tiled_partition")
 MAKERS = frozenset((*_WHOLE, *_IN_WARPS, *_TILES))
 """Functions that only say which threads are a group (and types, which are called so as well): nobody waits in them."""
 _KIND = r"\b([A-Za-z_]\w*)\s*(?:<\s*(\w+)(?:[^;{}()<>]|<[^;{}()<>]*>)*>)?"
+_OF = r"\s*((?:\w+\s*::\s*)*\w+\s*(?:\(\s*\))?)\s*\)"
+"""The group that another one is made of: a name, or `this_thread_block()`."""
 _BEFORE = rf"{_KIND}\s*(?:const\s*)?&{{0,2}}\s*\Z"
 
 
@@ -40,12 +42,15 @@ class Group(NamedTuple):
     """How many consecutive threads wait for each other; WHOLE_BLOCK if it is all of them."""
     ranked: bool = False
     """Whether `thread_rank()` counts just these threads, all of them, in their order."""
+    of: int | None = None
+    """The threads of the group that it is a part of, WHOLE_BLOCK or those of a tile; None if that is not known."""
 
 
 Number = Callable[[str], int]
 """What a name in the source stands for, less than 1 if that is not known."""
-_Declarations = list[tuple[int, str, str]]
-"""(where a name is declared, type of the group or function that makes it, its template argument), in order."""
+_Declarations = list[tuple[int, str, str, str]]
+"""(where a name is declared, type of the group or function that makes it, its template argument, what it is made of),
+in order."""
 
 
 class Groups:
@@ -57,18 +62,21 @@ class Groups:
 
     def __call__(self, written: str, at: int, number: Number) -> Group | None:
         """The group that an expression at a place in the text is, None if that is not known."""
-        made = len(written) < MAX_WRITTEN and re.fullmatch(rf"[\w:\s]*?{_KIND}\s*\(.*\)", written, re.DOTALL)
+        made = len(written) < MAX_WRITTEN and re.fullmatch(rf"[\w:\s]*?{_KIND}\s*\((.*)\)", written, re.DOTALL)
         if made:
-            return _group(made[1], made[2], number)
+            return self._group(made[1], made[2], made[3], at, number)
         if written not in self._declared:
             self._declared[written] = self._declarations(written) if re.fullmatch(r"\w+", written) else []
         declared = self._declared[written]
         above = bisect_left(declared, (at,)) - 1
-        return _group(*declared[above][1:], number) if above >= 0 else None
+        if above < 0:
+            return None
+        start, kind, argument, of = declared[above]
+        return self._group(kind, argument, of, start, number)
 
     def _declarations(self, name: str) -> _Declarations:
         """A type in front of the name, or a function behind `auto`; of other types nothing is known."""
-        named = re.compile(rf"\b{name}\b\s*(?=[=({{;,)])(?:=\s*(?:\w+\s*::\s*)*{_KIND}\s*\()?")
+        named = re.compile(rf"\b{name}\b\s*(?=[=({{;,)])(?:[=({{]\s*(?:\w+\s*::\s*)*{_KIND}\s*\((?:{_OF})?)?")
         found = []
         for match in named.finditer(self._text):
             start = max(0, match.start() - MAX_WRITTEN)
@@ -76,16 +84,17 @@ class Groups:
             if written is not None:
                 kind, argument = (match[1], match[2]) if written[1] == "auto" else (written[1], written[2])
                 if kind not in ("return", "case", "else"):
-                    found.append((start + written.start(), kind or "", argument or ""))
+                    found.append((start + written.start(), kind or "", argument or "", match[3] or ""))
         return found
 
-
-def _group(kind: str, argument: str, number: Number) -> Group | None:
-    if kind in _WHOLE:
-        return Group(WHOLE_BLOCK, ranked=_WHOLE[kind])
-    if kind in _IN_WARPS:
-        return Group(WARP)
-    if kind in _TILES and argument:
+    def _group(self, kind: str, argument: str, of: str, at: int, number: Number) -> Group | None:
+        if kind in _WHOLE:
+            return Group(WHOLE_BLOCK, ranked=_WHOLE[kind])
+        if kind in _IN_WARPS:
+            return Group(WARP)
+        if kind not in _TILES or not argument:
+            return None
         threads = int(argument) if argument.isdecimal() and len(argument) < 5 else number(argument)
-        return Group(threads, ranked=True) if 0 < threads <= 1024 else None
-    return None
+        outer = self(of.strip(), at, number) if of.strip() else None
+        known = outer is not None and outer.ranked and (outer.threads == WHOLE_BLOCK or outer.threads % threads == 0)
+        return Group(threads, True, outer.threads if known and outer else None) if 0 < threads <= 1024 else None

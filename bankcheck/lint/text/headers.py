@@ -19,7 +19,7 @@ MAX_DECLARATION = 20_000
 """Characters of a declaration that is taken over."""
 _LINE_END = re.compile(r"[\r\n\v\f]")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_WORTH_PARSING = r"\b(?:constexpr|const|__device__|struct|class|enum|typedef|using|namespace)\b|__shared__"
+_WORTH_PARSING = r"\b(?:constexpr|const|__device__|struct|class|union|enum|typedef|using|namespace)\b|__shared__"
 _PLAIN = (
     "declaration",
     "type_definition",
@@ -27,6 +27,7 @@ _PLAIN = (
     "enum_specifier",
     "struct_specifier",
     "class_specifier",
+    "union_specifier",
     "using_declaration",
     "namespace_alias_definition",
 )

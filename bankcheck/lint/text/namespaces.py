@@ -48,8 +48,10 @@ class Using(NamedTuple):
 class Namespaces:
     """The namespaces of one file. `text` gives the text of a node."""
 
-    def __init__(self, text: Callable[[Tree], str]) -> None:
+    def __init__(self, text: Callable[[Tree], str], root: Tree) -> None:
         self.text = text
+        self.root = root
+        """The whole file: some of it is read by itself, too."""
         self.known: set[Space] = set()
         self.inline: set[str] = set()
         """The names of inline namespaces."""
@@ -93,23 +95,25 @@ class Namespaces:
         """Whether the file has a namespace of that name."""
         return name in self.aliases or name in self.inline or any(space[-1] == name for space in self.known)
 
-    def meant(self, found: list[Found], name: str, called: Tree, *, plain_arguments: bool) -> list[Found]:
-        """Those of some functions of one name that a call may mean.
+    def meant(
+        self, found: list[Found], name: str, called: Tree, *, plain_arguments: bool = True, is_call: bool = True
+    ) -> list[Found]:  # fmt: skip
+        """Those of some functions of one name that a call may mean; or of some constants, where it is no call.
 
         `called` is what stands before the arguments; `plain_arguments`: these are surely numbers.
         """
-        scope, at_top = self._scope(called)
+        scope, at_top = self.scope(called)
         fitting = [one for one in found if one.space[len(one.space) - len(scope) :] == scope]
         if len({one.space for one in fitting}) < 2:
             return fitting
-        space = self._around(called)
+        space = self.around(called)
         if scope or at_top:
             target = scope if at_top else self._resolved(scope, space)
             chosen = [one for one in fitting if one.space == target]
         else:
             chosen = self._plain(fitting, name, called, space)
             more = self.with_enums if plain_arguments else self.with_enums | self.with_types
-            if any(one.space in more for one in fitting if one not in chosen):
+            if is_call and any(one.space in more for one in fitting if one not in chosen):
                 return fitting
         late = any(one.node.start_byte > called.start_byte for one in chosen)
         return fitting if late else chosen or fitting
@@ -145,7 +149,7 @@ class Namespaces:
         """Whether it is about a namespace of the file."""
         return bool(using.name) or self._resolved(using.target, using.space) is not None
 
-    def _scope(self, called: Tree) -> tuple[Space, bool]:
+    def scope(self, called: Tree) -> tuple[Space, bool]:
         """(the namespaces that a name is qualified with, whether it begins with `::`)."""
         scope: list[str] = []
         node: Tree | None = called
@@ -156,10 +160,10 @@ class Namespaces:
         parts = self._without_alias(tuple(scope))
         return tuple(part for part in parts if part not in self.inline), self.text(called).startswith("::")
 
-    def _around(self, node: Tree) -> Space:
-        """The namespaces around a call: those that it stands in, and those that its function is qualified with."""
+    def around(self, node: Tree) -> Space:
+        """The namespaces around something: those that it stands in, and those that its function is qualified with."""
         space: Space = ()
-        outer = node.parent
+        outer = self._in_whole(node).parent
         while outer is not None:
             if outer.type == "namespace_definition":
                 space = (*self._opened(outer), *space)
@@ -168,9 +172,16 @@ class Namespaces:
             outer = outer.parent
         return space
 
+    def _in_whole(self, node: Tree) -> Tree:
+        """A node of the whole file where another one stands."""
+        top = node
+        while top.parent is not None:
+            top = top.parent
+        return node if top == self.root else self.root.descendant_for_byte_range(node.start_byte, node.end_byte) or node
+
     def _blocks(self, called: Tree, space: Space) -> Iterator[Using]:
         """The `using`s in the blocks around a call, the innermost first."""
-        node = called.parent
+        node = self._in_whole(called).parent
         while node is not None:
             if node.type == "compound_statement":
                 for child in node.named_children:

@@ -15,7 +15,7 @@ _CONTAINERS = ("translation_unit", "namespace_definition", "linkage_specificatio
 RUNTIME_LAUNCH = "cudaLaunch"
 """How the names of the functions begin with which the runtime launches a kernel."""
 _ITEMS = ("declaration", "type_definition", "alias_declaration", "enum_specifier", "struct_specifier",
-          "class_specifier")  # fmt: skip
+          "class_specifier", "union_specifier")  # fmt: skip
 
 
 class TemplateParameter(NamedTuple):
@@ -103,7 +103,7 @@ class Program:
         self.assigned: dict[int, tuple[list[str], list[Tree]]] = {}
         """By the `id` of a node the variables that its code may change if none of the calls in it is one of a
         lambda."""
-        self.namespaces = Namespaces(source.source)
+        self.namespaces = Namespaces(source.source, source.root)
         self.groups = Groups(source.expanded)
         self._calls: dict[str, list[Call]] | None = None
 
@@ -153,9 +153,9 @@ def read_program(source: Source) -> Program:
             stack.extend((child, child, space) for child in reversed(node.named_children))
         elif kind in _ITEMS:
             program.items.append(node)
-        if kind in ("struct_specifier", "class_specifier"):
+        if kind in ("struct_specifier", "class_specifier", "union_specifier"):
             _add_class(class_of(node, outer, source), program)
-        if kind in _ITEMS or kind in ("using_declaration", "namespace_alias_definition", "union_specifier"):
+        if kind in _ITEMS or kind in ("using_declaration", "namespace_alias_definition"):
             program.namespaces.note(node, space)
     for function in members:
         _add_member(function, program)

@@ -15,7 +15,7 @@ def unbraced_declarations(source: Source, body: Tree) -> list[Tree]:
         before = before.prev_sibling
     if before is None or not (before != body.prev_sibling or body.has_error or _looks_like_comparison(body)):
         return []
-    found = parse_part(source.expanded, before.end_byte, body.end_byte)
+    found = parse_part(source.expanded, (before.end_byte, body.end_byte))
     declared = [child for child in found.children if child.type != "comment"]
     return declared if not found.has_error and all(child.type == "declaration" for child in declared) else []
 
