@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from bankcheck.lint.interpreter import cells
 from bankcheck.lint.interpreter.memory import Alias, Variable
 from bankcheck.lint.interpreter.state import Scopes, State
 from bankcheck.places import Place
 from bankcheck.syntax import Tree
+
+NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def is_reference(declarator: Tree | None) -> bool:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from bankcheck.lint.interpreter import cells
-from bankcheck.lint.interpreter.aliases import give_up, is_reference, names_of, real_name
+from bankcheck.lint.interpreter.aliases import NAME, give_up, is_reference, names_of, real_name
 from bankcheck.lint.interpreter.closures import Closure
 from bankcheck.lint.interpreter.machine import Machine
 from bankcheck.lint.interpreter.memory import Alias
 from bankcheck.places import Address, Place
 from bankcheck.syntax import Tree, field_of
-
-_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class Changes(Machine):
@@ -58,7 +55,7 @@ class Changes(Machine):
         why = "it may be changed by a lambda that is not followed"
         scopes = closure.frame.scopes[: closure.depth] if closure.frame is not None else []
         for text in self._assigned(closure.node) if closure.node is not None else ():
-            found = _NAME.search(text)
+            found = NAME.search(text)
             held = closure.held.get(found[0]) if found is not None else None
             if found is None or (held is not None and held.alias is None):
                 continue
