@@ -313,6 +313,8 @@ def test_what_a_label_inside_another_statement_leads_to_is_not_followed(body: st
         "int c = 0; do { if (c < 3) continue; s[t] = 1; } while (c-- > 3);",
         "int c = 0; do { if (c != 1) continue; s[t] = 1; } while (c-- > 0);",
         "for (int i = 0; i < 4; ++i) { if (i > 5) s[t] = 1; }",
+        "int c = 0; do { for (int i = 0; i < ((1 < c) & 3); ++i) s[t] = 1; } while (c-- > 3);",
+        "int a = 1; while (a-- > 0) { for (int i = 0; i < ((a + a) & 3); i += 2) s[t] = 1; }",
         "for (int i = 0; i < 4; ++i) { if (i & 1) { if (i % 2 == 0) s[t] = 1; } }",
         "for (int j = 0; j < 1; ++j) for (int i = 0; i < ((t * 3 < (t & 2) - j) & 3); i += 2) s[t] = 1;",
         "int c = t & 2; for (int j = 0; j < (t >> 5) + 1; j += 2) { for (int i = 0; i < ((t * 3 + 9 < c) & 3); i += 2) "

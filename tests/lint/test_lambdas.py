@@ -95,3 +95,33 @@ def test_a_mutable_lambda_keeps_what_it_has_captured(body: str, factors: list[in
 def test_a_lambda_behind_a_pointer_is_not_followed() -> None:
     body = "int p = 1; auto f = [p]() mutable { s[p * threadIdx.x] = 0; p *= 2; }; auto* g = &f; (*g)(); f();"
     assert {wavefronts for _, wavefronts in found(body)} == {None}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "not_known([&](int i) { v = 32; });",
+        "not_known([&](int i) { ++v; });",
+        "auto f = [&]() { v = 32; }; not_known(f);",
+        "auto f = [&v]() { v = 32; }; auto* p = &f; (*p)();",
+        "not_known([&w = v](int i) { w = 32; });",
+        "int& w = v; not_known([&](int i) { w = 32; });",
+        "not_known([&](int i) { not_known(v); });",
+        "auto f = [&]() { v = 32; }; run(f);",
+        "run([&]() { v = 32; });",
+    ],
+)
+def test_what_a_lambda_out_of_sight_may_change_is_not_counted(body: str) -> None:
+    text = f"""
+        template <class F> __device__ void run(F f) {{ f(); }}
+        __global__ void k(int n) {{ __shared__ float s[4096]; int v = 1; {body} s[threadIdx.x * v] = 0; }}
+        """
+    assert [row.wavefronts for row in lint(text).rows] == [None]
+
+
+def test_what_a_lambda_out_of_sight_only_reads_stays_known() -> None:
+    for body in ("not_known([&](int i) { int w = v; });", "not_known([v](int i) mutable { v = 32; });"):
+        text = f"__global__ void k() {{ __shared__ float s[4096]; int v = 2; {body} s[threadIdx.x * v] = 0; }}"
+        assert [row.wavefronts for row in lint(text).rows] == [2]
+    text = "__global__ void k() { __shared__ float s[4096]; int a[2] = {1, 2}; f([&] { a[1] = 32; }); s[a[1]] = 0; }"
+    assert [row.wavefronts for row in lint(text).rows] == [None]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from bankcheck.lint.interpreter import cells
 from bankcheck.lint.interpreter.memory import Alias, Variable
 from bankcheck.lint.interpreter.state import Scopes, State
+from bankcheck.places import Place
 from bankcheck.syntax import Tree
+
+NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def is_reference(declarator: Tree | None) -> bool:
@@ -46,9 +51,9 @@ def held_in(scopes: Scopes, name: str) -> Variable | None:
     return found if found is None or found.alias is None else scopes[found.alias.depth].get(found.alias.name)
 
 
-def give_up(state: State, alias: Alias, why: str) -> None:
+def give_up(scopes: Scopes, alias: Alias, why: str) -> None:
     """A variable may be changed by another name from now on: it is not followed, whatever is assigned to it."""
-    scope = state.frame.scopes[alias.depth]
+    scope = scopes[alias.depth]
     variable = scope[alias.name]
-    if not variable.constant:
+    if not variable.constant and not isinstance(variable.value, Place):
         scope[alias.name] = variable._replace(value=cells.lost(variable.value, why), constant=True)

@@ -7,9 +7,10 @@ import re
 from bankcheck import expr
 from bankcheck.ctype import FLOAT, Record
 from bankcheck.expr import CInt, Const, Node, Span, Symbol, Unknown
+from bankcheck.lint.interpreter import cells
 from bankcheck.lint.interpreter.aggregation import aggregation
 from bankcheck.lint.interpreter.inline import takes
-from bankcheck.lint.interpreter.memory import ATOMIC_RESULT
+from bankcheck.lint.interpreter.memory import ATOMIC_RESULT, Buffer
 from bankcheck.lint.interpreter.objects import Objects
 from bankcheck.lint.interpreter.reader import Reader
 from bankcheck.lint.text.groups import ITSELF, MAKERS, WARP, WHOLE_BLOCK, Group
@@ -92,6 +93,8 @@ class Calls(Objects):
             inner = arguments[0]
             text = reader.file.written(inner).removeprefix("&")
             of_one = len(values) == 1 and isinstance(values[0], Const) and values[0].value == 1
+            if isinstance(target.place.array, Buffer):
+                cells.forget(reader.state, target.place.array)
             aggregated, uniting = aggregation(name, target.place.ctype, of_one, _is_unused(node))
             operation = "cas" if "CAS" in name else "atomic"
             reader.state.access(target.place, operation, reader.file.span(inner), text, aggregated=aggregated,

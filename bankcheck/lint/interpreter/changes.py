@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from bankcheck.lint.interpreter import cells
-from bankcheck.lint.interpreter.aliases import is_reference, names_of, real_name
+from bankcheck.lint.interpreter.aliases import NAME, give_up, is_reference, names_of, real_name
 from bankcheck.lint.interpreter.closures import Closure
 from bankcheck.lint.interpreter.machine import Machine
+from bankcheck.lint.interpreter.memory import Alias
+from bankcheck.places import Address, Place
 from bankcheck.syntax import Tree, field_of
 
 
@@ -47,6 +49,28 @@ class Changes(Machine):
         name = call.child_by_field_name("function")
         held = self.state.local(self.reader.file.source(name)) if name is not None else None
         return held.value.node if held is not None and isinstance(held.value, Closure) else None
+
+    def changed_by(self, closure: Closure) -> None:
+        """A lambda gets out of sight: what it may change is not followed any longer."""
+        why = "it may be changed by a lambda that is not followed"
+        scopes = closure.frame.scopes[: closure.depth] if closure.frame is not None else []
+        for text in self._assigned(closure.node) if closure.node is not None else ():
+            found = NAME.search(text)
+            held = closure.held.get(found[0]) if found is not None else None
+            if found is None or (held is not None and held.alias is None):
+                continue
+            name = found[0]
+            depth = next((d for d in range(len(scopes) - 1, -1, -1) if name in scopes[d]), None)
+            alias = held.alias if held is not None else None
+            if alias is None and depth is not None:
+                alias = scopes[depth][name].alias or Alias(depth, name)
+            variable = scopes[alias.depth].get(alias.name) if alias is not None else None
+            if alias is None or variable is None:
+                continue
+            if isinstance(variable.value, Place):
+                cells.give_away(self.state, Address(variable.value))
+            else:
+                give_up(scopes, alias, why)
 
     def _changed(self, node: Tree) -> list[str]:
         """The variables that a loop may change: those it assigns to, and all cells."""

@@ -168,7 +168,7 @@ class Closures(Inliner):
         hidden = any(words & scope.keys() - closure.held.keys() for scope in outer.scopes[closure.depth :])
         same = closure.frame is outer and len(parameters) == len(arguments) and len(reader.state.calls) < MAX_CALLS
         if body is None or hidden or not same:
-            not_followed(reader, closure, "it is used in a lambda that is not followed")
+            reader.lambda_escapes(closure, "it is used in a lambda that is not followed")
             for argument in arguments:
                 reader.escapes(reader.value(argument), argument, "it is passed to a lambda that is not followed")
             reader.state.maybe_barrier()

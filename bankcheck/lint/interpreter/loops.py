@@ -8,8 +8,8 @@ as a symbol. `s >>= 1` or `pos = (pos + 4) & 63` have no such form: they are exe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeGuard
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
@@ -137,14 +137,17 @@ def placed(
     The loop's condition `tested` holds by itself for all values of an exact counter.
     """
     implied = tested if counter is not None and counter.exact and not counter.symbol.name.startswith("iter") else None
+    only = {counter.symbol.name: Const(counter.range.low, counter.symbol.ctype)} if _runs_once(counter) else {}
     result = []
     for site in sites:
         offset = substitute(site.offset, values)
         guard = tuple(substitute(term, values) for term in site.guard if term is not implied)
+        if only:
+            guard = tuple(substitute(term, only) for term in guard)
         ranges = dict(site.ranges)
         if counter is not None:
             ranges[counter.symbol.name] = counter.range
-        if counter is not None and not _may_happen(guard, counter):
+        if counter is not None and not (_may_happen(guard, counter) and _may_hold(guard, ranges)):
             continue
         maybe = site.maybe + doubts + ("a condition on what the loop changes",) * any(marks(term)[1] for term in guard)
         kept = tuple(t for t in guard if not marks(t)[1] and not (isinstance(t, Const) and t.value))
@@ -153,6 +156,24 @@ def placed(
             member = member._replace(base=substitute(member.base, values))
         result.append(site._replace(offset=offset, guard=kept, ranges=ranges, maybe=maybe, member=member))
     return result
+
+
+def _runs_once(counter: Counter | None) -> TypeGuard[Counter]:
+    return counter is not None and counter.range.count == 1
+
+
+def _may_hold(guard: tuple[Node, ...], ranges: Mapping[str, Range]) -> bool:
+    """Whether no condition fails for all values of a loop variable that it compares with a number."""
+    for term in guard:
+        if isinstance(term, Const) and not term.value:
+            return False
+        if not isinstance(term, Op) or term.name not in ("<", "<="):
+            continue
+        left, right = map(bare, term.args)
+        known = ranges.get(left.name) if isinstance(left, Symbol) else None
+        if known is not None and isinstance(right, Const) and known.low >= right.value + (term.name == "<="):
+            return False
+    return True
 
 
 def _may_happen(guard: tuple[Node, ...], counter: Counter) -> bool:

@@ -93,6 +93,7 @@ class Machine:
     def _lambda_escapes(self, value: Unknown, why: str) -> bool:
         if isinstance(value, Closure):
             not_followed(self.reader, value, why)
+            self.changed_by(value)
         return isinstance(value, Closure)
 
     def type_of(self, node: Tree, declarator: Tree | None) -> Type | None:
@@ -101,6 +102,10 @@ class Machine:
 
     def declaration(self, node: Tree) -> None:
         """Take in a declaration."""
+        raise NotImplementedError
+
+    def changed_by(self, closure: Closure) -> None:
+        """A lambda gets out of sight: what it may change is not followed any longer."""
         raise NotImplementedError
 
     def range_variable(self, node: Tree) -> None:

@@ -56,7 +56,7 @@ class References(Machine):
             return
         state.declare(name, Variable(ctype, cells.lost(entity, why), constant=True))
         for alias in open_to_change:
-            give_up(state, alias, why)
+            give_up(state.frame.scopes, alias, why)
         self._note_memory(value, why)
 
     def _target(self, alias: Alias) -> Variable:
@@ -116,7 +116,7 @@ class References(Machine):
                 lose_all(self.state, source if value.type == "identifier" else "", f"may be changed by '{name}'")
                 alias = alias_of(self.state, source) if value.type == "identifier" else None
                 if alias is not None and self._refers(ctype):
-                    give_up(self.state, alias, f"'{name}' refers to it")
+                    give_up(self.state.frame.scopes, alias, f"'{name}' refers to it")
         self.state.declare(name, Variable(ctype, Unknown(f"the type '{ctype.name}' of '{name}' is not known")))
 
     def _refers(self, ctype: Opaque) -> bool:
