@@ -94,11 +94,21 @@ def test_columns_that_are_used_are_not_taken_away() -> None:
     [
         "s[0][threadIdx.y * 32 + threadIdx.x] = 0;",  # runs through the rows
         "float* p = &s[0][0]; p[y * 32 + x] = 0;",
+        "float* p = &s[0][0]; for (int i = 0; i < n; i++) p[i * 32 + x] = 0;",
+        "for (int i = x; i < n; i += 32) (&s[0][0])[i] = 0;",
+        "float* p = s[n]; for (int i = 0; i < 4; i++, p += 32) p[x] = 0;",
+        "s[n][2 * x + 2] = 0;",  # its last lanes are in the next row
     ],
 )
 def test_nothing_is_offered_that_moves_elements_away_from_an_access(access: str) -> None:
     body = TRANSPOSE.format(32, 32).replace("s[y][x] = g[y * n + x];", access)
     assert hints(kernel(body, "32,32")) == []
+
+
+@pytest.mark.parametrize("access", ["s[n][x] = 0;", "for (int i = 0; i < n; i++) s[i][x] = 0;", "s[x][n] = 0;"])
+def test_a_fix_is_offered_where_rows_or_columns_are_the_launchs(access: str) -> None:
+    body = TRANSPOSE.format(32, 32).replace("s[y][x] = g[y * n + x];", access)
+    assert [hint for hint in hints(kernel(body, "32,32")) if "float s[32][33]" in hint]
 
 
 def test_a_fix_brings_no_finding_of_another_rule() -> None:

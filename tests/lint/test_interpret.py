@@ -86,6 +86,8 @@ def test_macros_have_c_precedence_and_calls_are_executed() -> None:
         ("#define N 8\n#define SUM(a) a + 0 * sizeof(#a)", "SUM(N)", 8),
         ("#define N 8\n#define HEX(a) 0x0 + a", "HEX(N)", 8),
         ("#define N 8\n#define LONG(a) 0x1'0 + a - 1'6", "LONG(N)", 8),
+        ("#define ID(a) (a)\n#define F(a, b) a", "ID(F(8, 1'000) + F(8, 1'000))", 16),
+        ("#define F(a, b) a", "F(8, ',') + F(8, \"(\")", 16),
     ],
 )
 def test_arguments_of_macros(macros: str, use: str, wavefronts: int) -> None:

@@ -281,17 +281,17 @@ class _Fences:
     def __init__(self, barriers: list[Barrier], number: Numbering) -> None:
         self._barriers, self._number = barriers, number
         self._kinds = [(*map(number, b.guard), bool(b.maybe), *_ranges(b)) for b in barriers]
+        self._whole = [n for n, barrier in enumerate(barriers) if barrier.whole_block]
         self._known: dict[object, dict[object, bool]] = {}
 
     def behind(self, site: Site) -> int:
         """The number of the first one after an access; as many as there are barriers if there is none."""
         known = self._known.setdefault((*map(self._number, site.guard), *_ranges(site)), {})
-        for position in range(site.epoch, len(self._barriers)):
-            barrier, kind = self._barriers[position], self._kinds[position]
-            if not barrier.whole_block:
-                continue
+        for number in range(bisect_left(self._whole, site.epoch), len(self._whole)):
+            position = self._whole[number]
+            kind = self._kinds[position]
             if kind not in known:
-                known[kind] = is_fence(self._number, barrier, site)
+                known[kind] = is_fence(self._number, self._barriers[position], site)
             if known[kind]:
                 return position
         return len(self._barriers)

@@ -114,10 +114,7 @@ class Counts:
             self._count(rule, tuple(None if lane is None else lane + shift - period for lane in lanes))
             for shift in shifts
         ]
-        if any((count.wavefronts, count.ways, count.row_passes) != least for count in counts):
-            return False
-        self._counted += counts
-        return True
+        return all((count.wavefronts, count.ways, count.row_passes) == least for count in counts)
 
     def _is_inside(self, present: Sequence[int]) -> bool:
         """Whether an access lies in the array, as far as that is known."""
@@ -144,18 +141,35 @@ class Counter:
         return self._traffic[key]
 
     def enumerate(
-        self, setting: Setting, offset: Node, guard: Node, bounds: list[Bound], domains: Mapping[str, Range]
+        self,
+        setting: Setting,
+        offset: Node,
+        guard: Node,
+        bounds: list[Bound],
+        domains: Mapping[str, Range],
+        each_set: bool,
     ) -> Counts:
-        """The counts at every value of the symbols, of which `warp` is one if the warps differ."""
+        """The counts at every value of the symbols, of which `warp` is one if the warps differ.
+
+        `each_set`: of every set of lanes that a bound lets through, also if they cost the same.
+        """
         trees = [guard, offset, *[bound.lanes for bound in bounds]]
-        key = (setting.rule.instruction, *setting[1:], *map(self._number, trees),
+        key = (each_set, setting.rule.instruction, *setting[1:], *map(self._number, trees),
                *[(bound.name, *bound[2:]) for bound in bounds], *domains.items())  # fmt: skip
         if key not in self._answered:
             counts = self._answered[key] = Counts(setting, self.count)
-            counts.problem = self._enumerated(counts, trees, bounds, domains)
+            is_least = None if each_set else counts.is_least
+            counts.problem = self._enumerated(counts, trees, bounds, domains, is_least)
         return self._answered[key]
 
-    def _enumerated(self, counts: Counts, trees: list[Node], bounds: list[Bound], domains: Mapping[str, Range]) -> str:
+    def _enumerated(
+        self,
+        counts: Counts,
+        trees: list[Node],
+        bounds: list[Bound],
+        domains: Mapping[str, Range],
+        is_least: Callable[[Lanes], bool] | None,
+    ) -> str:
         """All warps are evaluated in one pass."""
         warps = range(domains["warp"].count if "warp" in domains else 1)
         names = [name for name in domains if name != "warp"]
@@ -174,7 +188,7 @@ class Counter:
                 problem = "" if known else _undecided(active, told)
                 if problem:
                     return problem
-                for offsets, sample in _requests(active, addresses, told, masks, counts.is_least if known else None):
+                for offsets, sample in _requests(active, addresses, told, masks, is_least if known else None):
                     problem = "" if known else _undefined(offsets)
                     if problem:
                         return problem

@@ -172,7 +172,10 @@ class _Judgement:
             known = self._domain(limit.symbol)
             limits.append(limit._replace(low=known.low, high=known.high))
         setting = self._setting(self._shifts())
-        counts = self.judge.counter.enumerate(setting, self.split.node, self.judge.conjunction(guards), limits, domains)
+        active = self.judge.conjunction(guards)
+        counts = self.judge.counter.enumerate(
+            setting, self.split.node, active, limits, domains, each_set=bool(needs_apart)
+        )
         if counts.problem:
             return self._unknown(counts.problem)
         if needs_apart and self.rule.counts != "lanes" and not counts.banks_apart:
@@ -200,7 +203,8 @@ class _Judgement:
             return self._unknown(self.judge.failed[attempt])
         for shift in self._shifts():
             shifted = expr.binary("+", address, Const(shift, expr.LONG)) if shift else address
-            proof = self.judge.prove(self.rule, shifted, active, box, self._is_guesswork())
+            _, _, *about = self._setting((0,))
+            proof = self.judge.prove(self.rule, shifted, active, box, self._is_guesswork(), tuple(about))
             self.assumptions |= dict.fromkeys(proof.assumptions)
             if proof.failure:
                 guessed = self._guessed() if proof.failure == HOPELESS else ""
@@ -277,6 +281,8 @@ class _Judgement:
         for term in self.terms:
             names = set(expr.symbols_of(term))
             if "lane" in names and any(self._domain(name).count > MAX_POINTS for name in names - {"lane"}):
+                if isinstance(term, Op) and term.name == "==":  # all lanes at once is just what does not happen
+                    return None
                 self.assumptions["all lanes take part where a condition depends on values of the launch"] = None
             elif "lane" in names:
                 kept.append(term)

@@ -59,15 +59,33 @@ def plainly_found(one: Site, other: Site, block: Block, rows: Rows) -> bool:
     ends = _Ends(one, block)
     if not all(_is_address(ends(site.offset)) for site in (one, other)):
         return False  # what wraps is no sum of rows and columns
-    terms, constant = terms_of(one.offset)
-    inside = [term for term in terms if term[1] % rows.pitch]
-    row, rest = divmod(constant, rows.pitch)
-    column = ends.of_sum(inside, rest)
-    if column is None or column[0] < 0 or column[1] + one.bytes_per_lane * one.pieces > rows.pitch:
+    return _stays_in_row(one, ends, rows) is True and _moves_by_row(one, other, rows)
+
+
+def plainly_lost(one: Site, other: Site, block: Block, rows: Rows) -> bool:
+    """Whether an access to longer rows is not made row by row, or leaves its row: as a pointer into an array does."""
+    if rows.swizzled or rows.longer < rows.pitch:
         return False
-    wanted = [(node, scale // rows.pitch * rows.longer) for node, scale in terms if scale % rows.pitch == 0]
+    return _stays_in_row(one, _Ends(one, block), rows) is False or not _moves_by_row(one, other, rows)
+
+
+def _stays_in_row(site: Site, ends: _Ends, rows: Rows) -> bool | None:
+    """Whether an access ends in the row in which it begins; None if its columns are not known."""
+    terms, constant = terms_of(site.offset)
+    column = ends.of_sum([term for term in terms if term[1] % rows.pitch], constant % rows.pitch)
+    if column is None:
+        return None
+    return column[0] >= 0 and column[1] + site.bytes_per_lane * site.pieces <= rows.pitch
+
+
+def _moves_by_row(one: Site, other: Site, rows: Rows) -> bool:
+    """Whether an offset is the same sum of rows and columns in the other layout."""
+    same = Numbering()
+    terms, constant = terms_of(one.offset)
+    row, rest = divmod(constant, rows.pitch)
+    wanted = [(node, scale if scale % rows.pitch else scale // rows.pitch * rows.longer) for node, scale in terms]
     found, start = terms_of(other.offset)
-    return start == row * rows.longer + rest and _counted(found, same) == _counted([*wanted, *inside], same)
+    return start == row * rows.longer + rest and _counted(found, same) == _counted(wanted, same)
 
 
 def _alike(one: Site, other: Site) -> bool:

@@ -16,7 +16,7 @@ from bankcheck.lint.checking.table import CHECKS
 from bankcheck.lint.counting.requests import Offsets, requests_of
 from bankcheck.lint.counting.verdict import Verdict
 from bankcheck.lint.facts import Execution, Facts
-from bankcheck.lint.fixing.rows import Rows, plainly_found
+from bankcheck.lint.fixing.rows import Rows, plainly_found, plainly_lost
 from bankcheck.lint.interpreter.memory import Buffer, Site
 
 ABOUT_LAYOUTS = frozenset(("BC101", "BC102", "BC103", "BC104", "BC201", "BC202", "BC203", "BC204", "BC301"))
@@ -95,7 +95,7 @@ class Subject:
                 return False
             after = _requests(another, other) if before is not None else None
             if before is None or after is None:
-                if surely:
+                if surely or plainly_lost(one, another, user.launch.block, rows):
                     return False
             elif not wanted <= after.keys():
                 return False

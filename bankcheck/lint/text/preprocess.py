@@ -46,7 +46,7 @@ _NAME_BEGINS = re.compile(r"(?<!\w)[A-Za-z_]")
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)", re.DOTALL)
 _DEFINE = re.compile(r"(\w+)(\([^)]*\))?[ \t]*(.*)", re.DOTALL)
 _COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
-_BETWEEN = rf"""(?s){_COMMENT}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|[()\[\]{{}},]"""
+_BETWEEN = rf"""(?s){_COMMENT}|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'|[()\[\]{{}},]"""
 """What may end an argument of a macro, and what hides such characters."""
 _PRAGMA = re.compile(r'\b_Pragma\s*\(\s*(?:L|u8|[uU])?"(?:\\.|[^"\\])*"\s*\)')
 _PREDEFINED = {
