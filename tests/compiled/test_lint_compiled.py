@@ -106,9 +106,9 @@ def test_what_cannot_be_compiled_stays_unknown_and_says_why(tmp_path: Path, inst
 def test_an_access_that_the_source_level_does_not_see(tmp_path: Path) -> None:
     need_tools()
     hidden = (
-        "union Held { float* base; long long bits; };\n"
-        "__global__ void columns(float* out) {\n  __shared__ float s[32 * 32];\n  Held held;\n  held.base = s;\n"
-        "  held.base[threadIdx.x * 32 + threadIdx.y] = 1;\n  __syncthreads();\n"
+        "__global__ void columns(float* out) {\n  __shared__ float s[32 * 32];\n  float* held[2];\n"
+        "  long long bits = (long long)s;\n  memcpy(&held[1], &bits, 8);\n"
+        "  held[1][threadIdx.x * 32 + threadIdx.y] = 1;\n  __syncthreads();\n"
         "  out[threadIdx.x] = s[threadIdx.x];\n}\n"
         "void go(float* p) { columns<<<1, dim3(32, 4)>>>(p); }\n"
     )
