@@ -89,7 +89,7 @@ class Assigning(PlaceReader):
                 value = self.held(value, variable.ctype, name)
             elif isinstance(variable.ctype, PointerType) and isinstance(value, Place):
                 value = Unknown(f"what '{name}' points to is not known", self.snippet.span(target))
-            self.state.seen.add(target.start_byte)
+            self.state.seen[target.start_byte] = None
             if variable.constant:
                 self.escapes(value, target, f"'{name}', which may have another name, is made to point to it")
             self.state.assign(name, value)
@@ -98,7 +98,7 @@ class Assigning(PlaceReader):
         if isinstance(entity, Place):
             if isinstance(entity.ctype, CInt) and not isinstance(value, Place | Address):
                 value = expr.cast(value, entity.ctype)
-            self.state.seen.add(target.start_byte)
+            self.state.seen[target.start_byte] = None
             span, text = self.snippet.span(target), self.file.written(target)
             self.state.access(entity, "store", span, text, member=self.members.get(target.id))
             if not cells.store(self.state, entity, value):

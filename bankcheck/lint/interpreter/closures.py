@@ -141,7 +141,7 @@ def not_followed(reader: Reader, closure: Closure, why: str) -> None:
             entity = held.value if held is not None else reader.variable(name, (0, 0))
             place = entity.place if isinstance(entity, Address) else entity
             if isinstance(entity, Address | Place) and isinstance(place, Place) and is_shared(place):
-                reader.state.seen.add(node.start_byte)
+                reader.state.seen[node.start_byte] = None
                 reader.state.note(entity, reader.file.span(node), name, "pointer", why)
 
 

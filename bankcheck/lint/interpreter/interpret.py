@@ -67,7 +67,11 @@ class Interpreter(Declarations, Switches):
             stopped = "the code is nested too deeply"
         undeclared = list(state.undeclared.values())
         sites = [settled(site) if site.uniting else site for site in state.sites]
-        return Run(kernel, self.launch, sites, state.barriers, state.reasons, state.wraps, undeclared, state.seen,
+        if stopped:
+            sites = [
+                site._replace(reason=site.reason or stopped) if loops.is_unsettled(site) else site for site in sites
+            ]
+        return Run(kernel, self.launch, sites, state.barriers, state.reasons, state.wraps, undeclared, set(state.seen),
                    self.dead, stopped, state.loads)  # fmt: skip
 
     def file_scope(self, item: Tree) -> None:
@@ -172,19 +176,25 @@ class Interpreter(Declarations, Switches):
         return Flow.ON
 
     def statement(self, node: Tree) -> Flow:
-        """One statement."""
-        self.state.step()
-        if self.is_broken and _follows_broken_switch(node):
-            self.entered_inside(node)
-            return Flow.ON
-        method: Callable[[Tree], Flow | None] | None = getattr(self, f"_{node.type}", None)
-        flow = Flow.ON
-        if method is not None:
-            with suppress(BankcheckError, IndexError):  # IndexError: broken text, with parts missing
-                flow = method(node) or Flow.ON
-        if node.has_error:
-            self.unread(node)
-        return flow
+        """One statement. What it names does not count as seen if it is not executed to its end."""
+        seen = len(self.state.seen)
+        try:
+            self.state.step()
+            if self.is_broken and _follows_broken_switch(node):
+                self.entered_inside(node)
+                return Flow.ON
+            method: Callable[[Tree], Flow | None] | None = getattr(self, f"_{node.type}", None)
+            flow = Flow.ON
+            if method is not None:
+                with suppress(BankcheckError, IndexError):  # IndexError: broken text, with parts missing
+                    flow = method(node) or Flow.ON
+            if node.has_error:
+                self.unread(node)
+            return flow
+        except (OutOfSteps, RecursionError):
+            for at in list(self.state.seen)[seen:]:
+                del self.state.seen[at]
+            raise
 
     def unread(self, node: Tree) -> None:
         """Text that does not parse, in a statement or as one, may change the variables that it names."""

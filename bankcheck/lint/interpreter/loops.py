@@ -230,6 +230,11 @@ def lose(state: State, name: str, why: str) -> None:
     state.assign(name, with_number(held.value, unknown) if isinstance(unknown, Symbol) else unknown)
 
 
+def is_unsettled(site: Site) -> bool:
+    """Whether an access is in a loop of which it was not worked out what its variables hold."""
+    return any(name.startswith(CARRIED) for name in expr.symbols_of(site.offset, *site.guard))
+
+
 def lose_all(state: State, text: str, why: str = "may be changed by code that could not be parsed") -> None:
     """The variables that some code names are not followed any longer."""
     for name in dict.fromkeys(_WORD.findall(text)):

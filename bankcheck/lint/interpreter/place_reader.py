@@ -81,7 +81,7 @@ class PlaceReader(TypeReader):
                 found += [cells.load(self.state, entity), *cells.give_away(self.state, entity)]
             shared = [one for one in found if isinstance(one, Place | Address)]
             if shared:
-                self.state.seen.add(part.start_byte)
+                self.state.seen[part.start_byte] = None
             for one in dict.fromkeys(shared):
                 self.state.note(one, self.snippet.span(part), self.snippet.source(part), "pointer", why)
 
@@ -205,7 +205,7 @@ class PlaceReader(TypeReader):
         argument, member = field_of(node, "argument"), self.snippet.source(field_of(node, "field"))
         found = self.variable(whole, (0, 0))
         if found is not None:
-            self.state.seen.add(node.start_byte)
+            self.state.seen[node.start_byte] = None
             return found
         arrow = any(child.type == "->" for child in node.children)
         entity = self.pointer(argument) if arrow else self.entity(argument)

@@ -121,7 +121,7 @@ class Reader(Assigning):
 
     def as_integer(self, entity: Entity, node: Tree) -> Node:
         if isinstance(entity, Place) and not isinstance(entity.ctype, ArrayType):
-            self.state.seen.add(node.start_byte)
+            self.state.seen[node.start_byte] = None
             held = cells.load(self.state, entity)
             if held is not None and not isinstance(held, Place | Address):
                 return held
@@ -137,7 +137,7 @@ class Reader(Assigning):
         return self.state.read(place, span, text)
 
     def _identifier(self, node: Tree, pointer: bool) -> Entity:
-        self.state.seen.add(node.start_byte)
+        self.state.seen[node.start_byte] = None
         name = self.snippet.source(node)
         found = self.variable(name, (node.start_byte, node.end_byte))
         if self.constants.several(name) and self.state.local(name) is None and self.own_member(name) is None:
@@ -152,7 +152,7 @@ class Reader(Assigning):
         inner = self.classes.inner_value(ctype, name) if scope is not None else None
         if inner is not None:
             return inner
-        self.state.seen |= {node.start_byte, node.end_byte - len(name)}
+        self.state.seen |= dict.fromkeys((node.start_byte, node.end_byte - len(name)))
         found = self.state.local(f"{self.snippet.source(scope)}::{name}") if scope is not None else None
         found = found or self.constants.meant(name, node, of_type=isinstance(ctype, CInt))
         return found.value if found is not None else self.free_symbol(whole, span)

@@ -155,7 +155,7 @@ class State:
         """The offsets from which unknown values are loaded."""
         self.undeclared: dict[int, Tree] = {}
         """Names that are indexed although nothing that is read declares them."""
-        self.seen: set[int] = set()
+        self.seen: dict[int, None] = {}
         """Where (in the expanded text) names have been evaluated."""
         self.assumed: dict[str, None] = {}
         """What everything from here on takes for granted."""
