@@ -24,7 +24,7 @@ from bankcheck.lint.text.prefilter import DECLARING_MACRO
 from bankcheck.lint.text.program import Function, Program
 from bankcheck.lint.text.source import Source
 from bankcheck.lint.text.textfile import Directive
-from bankcheck.syntax import Tree
+from bankcheck.syntax import Tree, declarator_name
 
 MAX_REGIONS = 20
 SIZES = (4, 1, 2, 8)
@@ -282,6 +282,9 @@ def _missed(facts: Facts) -> Iterator[tuple[Tree, str, str]]:
         uses = [use for use in sorted(uses, key=lambda node: node.start_byte) if facts.source.source(use) in names]
         skipped = {use.start_byte for use in uses if any(a <= use.start_byte < b for a, b in dead)}
         reached = _reached_otherwise(facts, executions) if skipped else frozenset()
+        itself = declarator_name(kernel.node.child_by_field_name("declarator")) if stopped and not uses else None
+        if itself is not None:
+            yield itself, kernel.name, stopped  # what was not reached may use shared memory by other names
         for use in uses:
             if use.start_byte not in skipped:
                 yield use, kernel.name, stopped or "it is in code that is not followed"

@@ -77,3 +77,16 @@ def test_wherever_the_last_step_is(monkeypatch: pytest.MonkeyPatch) -> None:
         assert {row.place.line for row in found} >= lines, limit
         assert {(r.place, r.op, r.wavefronts, r.ideal) for r in found if r.wavefronts is not None} <= counts, limit
         assert all(row.reason for row in found if row.wavefronts is None)
+
+
+def test_a_kernel_of_which_no_shared_name_was_reached_is_listed_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """\
+        template <class T> struct Shared { __device__ operator T*() { extern __shared__ int raw[]; return (T*)raw; } };
+        // bankcheck: block=64
+        __global__ void k(float* o) { float* s = Shared<float>(); s[threadIdx.x * 2] = 1; }
+        """
+    (row,) = lint(text).rows
+    assert row.wavefronts == 2
+    monkeypatch.setattr(state, "MAX_STEPS", 2)
+    (row,) = lint(text).rows
+    assert (row.kernel, row.wavefronts, row.reason) == ("k", None, "the kernel is too long to be followed to its end")
