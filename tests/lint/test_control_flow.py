@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests import oracle
-from tests.lint.helpers import counts, lint, rows
+from tests.lint.helpers import counts, kernel, lint, rows
 
 START = "__shared__ float s[8192]; int t = threadIdx.x, k = 1, i; "
 UNKNOWN = None
@@ -69,6 +69,17 @@ def test_however_long_a_loop_is_that_data_ends_what_comes_behind_it_is_counted(b
     (behind,) = [row for row in found if row.expression == "s[t * 2]"]
     assert behind.wavefronts == 2
     assert {row.wavefronts for row in found if row.expression == "s[64 + t * i * j]"} == {1, 2, 4, 8, 16, 32}
+
+
+@pytest.mark.parametrize(
+    "inside", ["__syncthreads();", "unknown();", "for (int j = 0; j < n; j++) { __syncthreads(); }"]
+)
+@pytest.mark.parametrize("behind", ["", "__syncthreads(); o[t] = s[t + 1];"])
+def test_a_loop_without_iterations_leaves_nothing_behind(inside: str, behind: str) -> None:
+    code = f"{START} s[t] = 1; for (i = 0; i < 0; ++i) {{ s[t * 2] = 1; {inside} s[t * 4] = 2; }} {behind}"
+    result = lint(kernel(code))
+    assert not result.failure and not result.findings
+    assert [row.expression for row in result.rows] == ["s[t]", *["s[t + 1]"] * bool(behind)]
 
 
 @pytest.mark.parametrize("times", ["200", "n"])

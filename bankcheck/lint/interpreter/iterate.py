@@ -126,6 +126,8 @@ class Loops(Unrolling):
         waits = self.reader.file.span(node) if only_waits(state, asked, own, sites, barriers, reasons) else None
         state.wraps.append(Wrap(counter.symbol.name, sites, len(state.sites), barriers, len(state.barriers), waits))
         self._settle(carried, steps, tested, counter, sites, barriers, doubts, left, last)
+        if counter.exact and counter.trips == 0:
+            del state.wraps[met.wraps :]
         for name in cells.all_names(state):
             if name not in before[0]:
                 held = state.frame.scopes[0][name]
