@@ -264,7 +264,6 @@ def _missed(facts: Facts) -> Iterator[tuple[Tree, str, str]]:
     for executions in by_kernel.values():
         kernel = executions[0].kernel
         seen = set().union(*(execution.run.seen for execution in executions))
-        dead = [span for execution in executions for span in execution.run.dead]
         stopped = next((execution.run.stopped for execution in executions if execution.run.stopped), "")
         names = set(file_wide)
         stack = [kernel.body]
@@ -280,7 +279,7 @@ def _missed(facts: Facts) -> Iterator[tuple[Tree, str, str]]:
                 uses.append(node)
             stack.extend(node.named_children)
         uses = [use for use in sorted(uses, key=lambda node: node.start_byte) if facts.source.source(use) in names]
-        skipped = {use.start_byte for use in uses if any(a <= use.start_byte < b for a, b in dead)}
+        skipped = {use.start_byte for use in uses if all(_is_in(use, execution.run.dead) for execution in executions)}
         reached = _reached_otherwise(facts, executions) if skipped else frozenset()
         itself = declarator_name(kernel.node.child_by_field_name("declarator")) if stopped and not uses else None
         if itself is not None:
@@ -292,6 +291,10 @@ def _missed(facts: Facts) -> Iterator[tuple[Tree, str, str]]:
                 yield use, kernel.name, NOT_REACHED
 
         yield from _undeclared(executions)
+
+
+def _is_in(node: Tree, spans: Sequence[Span]) -> bool:
+    return any(start <= node.start_byte < end for start, end in spans)
 
 
 def _reached_otherwise(facts: Facts, executions: list[Execution]) -> frozenset[int]:

@@ -84,3 +84,27 @@ def test_launches_that_are_too_many_to_be_judged_are_told(count: int) -> None:
     assert told == [f"{count - 24} more launches and instances of 'k' are not judged: only the first 24 are"] * (
         count > 24
     )
+
+
+@pytest.mark.parametrize("code", ["t[s] = 1;", "try { s[t * 2] = 1; } catch (...) {}", "{ t[s] = 1; }", "n = t[s];"])
+def test_what_one_launch_switches_off_is_not_followed_in_another(code: str) -> None:
+    launches = ("k<0><<<1, 32>>>(1);", "k<1><<<1, 32>>>(1);")
+    text = (
+        f"template <int M> __global__ void k(int n) {{ __shared__ float s[64]; int t = threadIdx.x; if (M) {code} }}\n"
+    )
+    for host, listed in ((launches[0], 0), (launches[1], 1), (" ".join(launches), 1)):
+        found = lint(f"{text}void go() {{ {host} }}\n").rows
+        assert [bool(row.reason) for row in found] == [True] * listed, host
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (int i = 0; i < 4; ++i) switch (i) { case 2: t[s] = 1; v = 1; }",
+        "for (int i = 0; i < 4; ++i) if (i == 2) { t[s] = 1; v = i; }",
+        "for (int i = 0; i < 4; ++i) { if (i < 2) continue; t[s] = 1; v = i; }",
+    ],
+)
+def test_what_one_iteration_passes_over_is_not_followed_in_another(loop: str) -> None:
+    (row,) = rows(f"__shared__ float s[64]; int t = threadIdx.x, v = 3; {loop} o[v] = 1;")
+    assert row.reason == "it is in code that is not followed"

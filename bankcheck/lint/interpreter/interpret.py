@@ -67,12 +67,13 @@ class Interpreter(Declarations, Switches):
             stopped = "the code is nested too deeply"
         undeclared = list(state.undeclared.values())
         sites = [settled(site) if site.uniting else site for site in state.sites]
+        dead = [span for span in self.dead if span[0] not in self.entered]
         if stopped:
             sites = [
                 site._replace(reason=site.reason or stopped) if loops.is_unsettled(site) else site for site in sites
             ]
         return Run(kernel, self.launch, sites, state.barriers, state.reasons, state.wraps, undeclared, set(state.seen),
-                   self.dead, stopped, state.loads)  # fmt: skip
+                   dead, stopped, state.loads)  # fmt: skip
 
     def file_scope(self, item: Tree) -> None:
         """A constant, a type or a shared array at file scope."""
@@ -180,6 +181,7 @@ class Interpreter(Declarations, Switches):
         seen = len(self.state.seen)
         try:
             self.state.step()
+            self.entered.add(node.start_byte)
             if self.is_broken and _follows_broken_switch(node):
                 self.entered_inside(node)
                 return Flow.ON

@@ -86,6 +86,9 @@ class Machine:
         self.reader.closure, self.reader.lambda_escapes = closure_of, self._lambda_escapes
         self.reader.construct, self.reader.operator = self.calls.construct, self.calls.operator
         self.dead: list[Span] = []
+        """Statements that were passed over, some of them perhaps in one iteration only."""
+        self.entered: set[int] = set()
+        """Where statements begin that were executed."""
         self.in_file_scope = False
         self.is_broken = program.source.root.has_error
         """Whether some of the file could not be parsed."""
