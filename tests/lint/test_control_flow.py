@@ -82,6 +82,25 @@ def test_a_loop_without_iterations_leaves_nothing_behind(inside: str, behind: st
     assert [row.expression for row in result.rows] == ["s[t]", *["s[t + 1]"] * bool(behind)]
 
 
+@pytest.mark.parametrize(
+    ("body", "right"),
+    [
+        ("if (t < 4) goto a; b: s[t * 32] = 1; a: s[t * 32] = 2;", [28, 32]),
+        ("if (t < 4) goto a; if (t % 3) goto b; b: s[t * 32] = 1; a: s[t * 32] = 2;", [28, 32]),
+        ("if (t < 4) goto a; else goto b; b: s[t * 32] = 1; a: s[t * 32] = 2;", [28, 32]),
+        ("if (t < 4) goto a; if (n) { if (t % 3) goto b; b: ; } a: s[t * 32] = 1;", [32]),
+        ("if (t < 32) goto a; if (n) { b: o[t] = 1; if (n > 3) goto b; } a: s[t * 32] = 1;", [32]),
+        ("if (n) goto a; goto b; a: s[t * 2] = 1; return; b: s[t * 4] = 1;", [2, 4]),
+        ("goto a; b: s[t * 4] = 1; a: s[t * 2] = 1; if (n) goto b;", [4, 2]),
+    ],
+)
+def test_behind_labels_are_at_least_the_lanes_that_jump_there(body: str, right: list[int]) -> None:
+    found = rows(f"{START} {body}")
+    assert len(found) == len(right)
+    for row, expected in zip(found, right, strict=True):
+        assert row.wavefronts == expected or (row.basis == "assumed" and (row.wavefronts or 0) > expected)
+
+
 @pytest.mark.parametrize("times", ["200", "n"])
 def test_a_loop_that_is_too_long_to_be_followed_is_not_taken_for_clean(times: str) -> None:
     inner = "".join(f"for (int {name} = 1; {name} < 64; {name} *= 2) " for name in "abc")

@@ -16,9 +16,8 @@ from bankcheck.lint.interpreter.state import Departure, Exit, Flow, Scopes
 from bankcheck.syntax import Tree, field_of
 
 INTO = "stands behind a label inside another statement, which is not followed"
-
-
 _WORDS = re.compile(r"[a-z]+")
+_GOTO = re.compile(r"\bgoto\s+(\w+)")
 
 
 class Switches(Loops):
@@ -158,19 +157,21 @@ class Switches(Loops):
         while function.parent is not None and function.type not in ("function_definition", "lambda_expression"):
             function = function.parent
         name = self.reader.file.source(node.named_children[0])
-        if re.search(rf"\bgoto\s+{re.escape(name)}\b", self.reader.file.source(function)):
+        targets = set(_GOTO.findall(self.reader.file.source(function)))
+        if name in targets:
             self._come_back()
+            if len(targets) > 1:  # who has jumped to which is not told apart
+                self.state.maybe = (*self.state.maybe, Doubt(f"goto {name}"))
             for changed in self._changed(function):
                 loops.lose(self.state, changed, "may have another value after a goto")
         return self.statement(node.named_children[-1])
 
     def _come_back(self) -> None:
-        """The lanes that have jumped to a label are there again."""
+        """The lanes that have jumped to a label are there again, and so are those that have jumped to others."""
         state, frame = self.state, self.state.frame
         jumped = [term for terms in frame.jumps for term in terms]
         state.guard = tuple(term for term in state.guard if not any(term is other for other in jumped))
         state.maybe = tuple(doubt for doubt in state.maybe if not any(doubt is other for other in jumped))
-        frame.jumps.clear()
 
 
 def _named(node: Tree, kind: str) -> Iterator[Tree]:
