@@ -164,3 +164,30 @@ def test_which_tile_a_thread_is_in(index: str, wavefronts: int | None) -> None:
 def test_the_place_of_a_group_that_is_not_known_is_not_guessed(index: str) -> None:
     found = counts(f"__shared__ float s[8192]; int t = threadIdx.x; {TILES} s[{index} * t] = 0;", "64")
     assert [count for _, count in found] == [None]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "{ auto w = cg::tiled_partition<4>(b); o[0] = w.size(); }",
+        "if (n) { auto w = cg::tiled_partition<4>(b); }",
+        "for (auto w = cg::tiled_partition<4>(b); n; ) o[0] = w.size();",
+        "auto f = [&](cg::thread_block_tile<8> w) { o[0] = w.size(); };",
+    ],
+)
+@pytest.mark.parametrize(
+    ("index", "wavefronts"), [("w.thread_rank() * 2", 2), ("w.meta_group_rank() * 32", 1), ("w.size() * t", 32)]
+)
+def test_a_group_is_the_one_in_whose_block_it_stands(between: str, index: str, wavefronts: int) -> None:
+    body = f"auto b = cg::this_thread_block(); auto w = cg::tiled_partition<32>(b); {between} s[{index}] = 0;"
+    found = counts(f"__shared__ float s[8192]; int t = threadIdx.x; {body}", "64")
+    assert {count for _, count in found} == {wavefronts}
+
+
+def test_a_parameter_of_another_function_is_no_group_here() -> None:
+    text = """\
+        __device__ void f(cg::thread_block_tile<8> w, float* o) { o[0] = w.size(); }
+        // bankcheck: block=64
+        __global__ void k(Groups w) { __shared__ float s[4096]; s[w.size() * threadIdx.x] = 0; }
+        """
+    assert [row.wavefronts for row in lint(text).rows] == [None]

@@ -35,6 +35,9 @@ _OF = r"\s*((?:\w+\s*::\s*)*\w+\s*(?:\(\s*\))?)\s*\)"
 _BEFORE = rf"{_KIND}\s*(?:const\s*)?&{{0,2}}\s*\Z"
 
 
+_BRACKET = re.compile(r"[(){};]")
+
+
 class Group(NamedTuple):
     """The threads of a cooperative group."""
 
@@ -68,11 +71,25 @@ class Groups:
         if written not in self._declared:
             self._declared[written] = self._declarations(written) if re.fullmatch(r"\w+", written) else []
         declared = self._declared[written]
-        above = bisect_left(declared, (at,)) - 1
-        if above < 0:
+        above = reversed(declared[: bisect_left(declared, (at,))])
+        found = next((one for one in above if self._is_open(one[0], at)), None)
+        if found is None:
             return None
-        start, kind, argument, of = declared[above]
+        start, kind, argument, of = found
         return self._group(kind, argument, of, start, number)
+
+    def _is_open(self, start: int, at: int) -> bool:
+        """Whether the block or the function, in whose head or body something is declared, goes on at a place."""
+        braces = parentheses = 0
+        in_head = False
+        for match in _BRACKET.finditer(self._text, start, at):
+            bracket = match[0]
+            braces += (bracket == "{") - (bracket == "}")
+            parentheses += (bracket == "(") - (bracket == ")")
+            in_head |= parentheses < 0
+            if braces < 0 or (in_head and bracket in "};" and braces == 0 and parentheses < 0):
+                return False
+        return True
 
     def _declarations(self, name: str) -> _Declarations:
         """A type in front of the name, or a function behind `auto`; of other types nothing is known."""
