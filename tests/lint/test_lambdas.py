@@ -57,6 +57,26 @@ def test_what_a_lambda_changes_in_a_loop_is_followed() -> None:
     assert [wavefronts for _, wavefronts in found(body)] == [1, 2, 4, 8]
 
 
+@pytest.mark.parametrize("made", ["inside", "outside", "copied", "at once", "by another name"])
+@pytest.mark.parametrize("loop", ["for (int i = 0; i < 4; ++i)", "int i = 0; while (i++ < 4)"])
+def test_what_a_lambda_changes_by_another_name_in_a_loop_is_followed(made: str, loop: str) -> None:
+    made_of = "auto f = [&q = j] { q *= 2; };"
+    step = {
+        "inside": f"{made_of} f();",
+        "copied": "g();",
+        "by another name": "h();",
+        "at once": "[&q = j] { q *= 2; }();",
+    }
+    before = "" if made in ("inside", "at once") else f"{made_of} auto g = f; auto& h = f;"
+    body = f"int j = 1; {before} {loop} {{ s[j * threadIdx.x] = 0; {step.get(made, 'f();')} }}"
+    assert {wavefronts for _, wavefronts in found(body)} == {1, 2, 4, 8}
+
+
+def test_a_counter_that_a_lambda_changes_by_another_name() -> None:
+    body = "for (int i = 1; i < 20; ++i) { s[i * threadIdx.x] = 0; [&q = i] { q = 2 * q - 1; }(); }"
+    assert {wavefronts for _, wavefronts in found(body)} == {1, 2, 4, 8, 16}
+
+
 @pytest.mark.parametrize(
     "body",
     [

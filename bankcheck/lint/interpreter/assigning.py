@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from bankcheck import expr
 from bankcheck.ctype import Opaque, PointerType, Type
+from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Node, Unknown
 from bankcheck.lint.interpreter import cells
 from bankcheck.lint.interpreter.choose import choose, merge
@@ -45,6 +46,8 @@ class Assigning(PlaceReader):
 
     def _assignment_expression(self, node: Tree, pointer: bool) -> Entity:
         left = field_of(node, "left")
+        if left.type.startswith("template_"):
+            raise BankcheckError("a comparison that reads like a template")
         if left.type != "conditional_expression":
             return self._assigned(left, node)
         condition, why = self._asked(left)  # the grammar takes `a ? b : c = d` for `(a ? b : c) = d`

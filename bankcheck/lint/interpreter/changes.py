@@ -31,6 +31,8 @@ class Changes(Machine):
             target = None
             if tree.type == "declaration" and name in self._real(self._referred(tree)):
                 yield tree
+            if tree.type == "lambda_capture_initializer" and name in self._real(self._captured(tree)):
+                yield tree
             if tree.type in ("assignment_expression", "update_expression"):
                 target = tree.child_by_field_name("left" if tree.type == "assignment_expression" else "argument")
             targets = (
@@ -103,6 +105,8 @@ class Changes(Machine):
                     stack.append(inner)
             elif kind == "declaration":
                 names |= dict.fromkeys(self._referred(tree))
+            elif kind == "lambda_capture_initializer":
+                names |= dict.fromkeys(self._captured(tree))
             elif kind == "gnu_asm_output_operand":
                 target = tree.child_by_field_name("value")
             elif kind == "argument_list":
@@ -128,14 +132,22 @@ class Changes(Machine):
         found: list[str] = []
         for declarator in node.children_by_field_name("declarator"):
             value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
-            stack = [value] if value is not None and is_reference(declarator) else []
-            while stack:
-                tree = stack.pop()
-                stack += tree.named_children
-                if tree.type == "identifier":
-                    found.append(source(tree))
+            found += self._names_in(value) if value is not None and is_reference(declarator) else []
         is_const = bool(found) and any(source(child) == "const" for child in node.children)
         return [] if is_const else found
+
+    def _captured(self, node: Tree) -> list[str]:
+        """The names of what `[&name = ...]` may give another name."""
+        return self._names_in(node.named_children[-1]) if node.children[0].type == "&" else []
+
+    def _names_in(self, node: Tree) -> list[str]:
+        found, stack = [], [node]
+        while stack:
+            tree = stack.pop()
+            stack += tree.named_children
+            if tree.type == "identifier":
+                found.append(self.reader.file.source(tree))
+        return found
 
 
 def targets_of(target: Tree | None) -> list[Tree]:

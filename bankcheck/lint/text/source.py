@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from bankcheck.expr import Span
 from bankcheck.lint.findings import Place
 from bankcheck.lint.text.attributes import without_attributes
+from bankcheck.lint.text.comparisons import Repaired
 from bankcheck.lint.text.prefilter import Include
 from bankcheck.lint.text.preprocess import preprocess
 from bankcheck.lint.text.textfile import TextFile
@@ -31,6 +32,8 @@ class Source(TextFile):
         plain = without_attributes(self.expanded) if self.root.has_error else self.expanded
         if plain != self.expanded:
             self.expanded, self.root = plain, parse_source(plain)
+        self._repaired = Repaired(self.expanded, self.root)
+        self.expanded, self.root = self._repaired.text, self._repaired.root
         self._spans: dict[Span, Span] = {}
         self._declared: dict[int, Span] = {}
         self._taken: set[Span] = set()
@@ -47,20 +50,21 @@ class Source(TextFile):
 
     def in_header(self, at: int) -> bool:
         """Whether a character of the expanded text comes from a header."""
-        inserted = self._expansion.inserted
+        at, inserted = self._repaired.before(at), self._expansion.inserted
         number = bisect_right(inserted, (at, len(self.expanded))) - 1
         return number >= 0 and inserted[number][0] <= at < inserted[number][1]
 
     def source(self, node: Tree) -> str:
         """The expanded text of a node."""
-        return self.expanded[node.start_byte : node.end_byte]
+        return self._repaired.without_added(node.start_byte, node.end_byte)
 
     def written(self, node: Tree) -> str:
         """A node's text as in the file, with its macros by name; expanded where it stands inside a macro."""
         start, end = self.span(node)
         file, (first, last) = self.file_at((start, end))
         text = file.text[first:last]
-        return self.source(node) if self._expansion.in_macro(node.start_byte) or len(text) > 400 else text
+        in_macro = self._expansion.in_macro(self._repaired.before(node.start_byte))
+        return self.source(node) if in_macro or len(text) > 400 else text
 
     def span(self, node: Tree) -> Span:
         """Start and end of a node as written, in the file or in a header."""
@@ -70,6 +74,7 @@ class Source(TextFile):
         return self._spans[here]
 
     def _as_written(self, first: int, last: int) -> Span:
+        first, last = self._repaired.before(first), self._repaired.before(last)
         taken = self._expansion.taken_from(first, last)
         if taken is None:
             return self._expansion.origin(first, last)
@@ -103,7 +108,7 @@ class Source(TextFile):
 
     def header_at(self, at: int) -> str:
         """The header that a character of the expanded text comes from; empty for the file itself."""
-        part = self._expansion.part_at(at) if self.in_header(at) else None
+        part = self._expansion.part_at(self._repaired.before(at)) if self.in_header(at) else None
         return part.declared.file.text_file.path if part is not None else ""
 
     def header(self, path: str) -> TextFile | None:
@@ -126,4 +131,4 @@ class Source(TextFile):
 
     def origin(self, start: int, end: int) -> Span:
         """The place in the file as written of a range of the expanded text."""
-        return self._expansion.origin(start, end)
+        return self._expansion.origin(self._repaired.before(start), self._repaired.before(end))
