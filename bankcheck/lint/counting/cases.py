@@ -14,6 +14,7 @@ from bankcheck.expr import Evaluator, Node, Undefined
 from bankcheck.hardware import ROW_BYTES, ROW_QUEUES, WARP_LANES, Rule
 from bankcheck.lint.counting.lanes import Numbering, each_lane, warp_lanes, wrapped
 from bankcheck.lint.counting.masks import Bound, Masks
+from bankcheck.lint.counting.occasions import Group, Occasions
 from bankcheck.lint.counting.prover import Proofs
 from bankcheck.lint.counting.verdict import Key, Tally
 
@@ -147,19 +148,22 @@ class Counter:
         guard: Node,
         bounds: list[Bound],
         domains: Mapping[str, Range],
+        occasions: list[Group],
         each_set: bool,
     ) -> Counts:
         """The counts at every value of the symbols, of which `warp` is one if the warps differ.
 
+        `occasions`: conditions that decide whether the access happens at all.
         `each_set`: of every set of lanes that a bound lets through, also if they cost the same.
         """
         trees = [guard, offset, *[bound.lanes for bound in bounds]]
         key = (each_set, setting.rule.instruction, *setting[1:], *map(self._number, trees),
-               *[(bound.name, *bound[2:]) for bound in bounds], *domains.items())  # fmt: skip
+               *[(bound.name, *bound[2:]) for bound in bounds], *domains.items(),
+               *[(*map(self._number, group.terms), *group.domains.items()) for group in occasions])  # fmt: skip
         if key not in self._answered:
             counts = self._answered[key] = Counts(setting, self.count)
             is_least = None if each_set else counts.is_least
-            counts.problem = self._enumerated(counts, trees, bounds, domains, is_least)
+            counts.problem = self._enumerated(counts, trees, bounds, domains, Occasions(occasions, domains), is_least)
         return self._answered[key]
 
     def _enumerated(
@@ -168,6 +172,7 @@ class Counter:
         trees: list[Node],
         bounds: list[Bound],
         domains: Mapping[str, Range],
+        occasions: Occasions,
         is_least: Callable[[Lanes], bool] | None,
     ) -> str:
         """All warps are evaluated in one pass."""
@@ -185,6 +190,9 @@ class Counter:
                 first = warp * WARP_LANES
                 active, addresses, *told = (column[first : first + WARP_LANES] for column in columns)
                 at = {**values, "warp": warp} if "warp" in domains else values
+                chosen = occasions(at)
+                if chosen is None:
+                    continue
                 problem = "" if known else _undecided(active, told)
                 if problem:
                     return problem
@@ -192,7 +200,7 @@ class Counter:
                     problem = "" if known else _undefined(offsets)
                     if problem:
                         return problem
-                    counts.add(offsets, {**at, **sample})
+                    counts.add(offsets, {**chosen, **at, **sample})
         return ""
 
     def _evaluator(self, warps: int) -> Evaluator:

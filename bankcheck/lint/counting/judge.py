@@ -23,6 +23,7 @@ from bankcheck.launch import Block
 from bankcheck.lint.counting.cases import Counter, Counts, Setting
 from bankcheck.lint.counting.lanes import Split, Splitter, content, coordinates
 from bankcheck.lint.counting.masks import COMPARISONS, bound_of
+from bankcheck.lint.counting.occasions import MAX_POINTS, Group, fails, grouped
 from bankcheck.lint.counting.prover import Prover
 from bankcheck.lint.counting.verdict import Verdict, faults, rule_of
 from bankcheck.lint.findings import Basis
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from bankcheck.conditions import Cell
     from bankcheck.proof import Outcome
 
-MAX_POINTS = 1024
 MAX_CELLS = 600
 _FULL = Range(expr.INT.low, expr.INT.high)
 
@@ -88,7 +88,7 @@ class _Judgement:
         self.judge, self.site, self.rule, self.block = judge, site, rule, judge.block
         self.assumptions: dict[str, None] = dict.fromkeys(site.assumed)
         self.split: Split = judge._splitter(judge.placed(site.offset))
-        terms = [judge.placed(term) for term in site.guard]
+        terms = [Const(0) if fails(term, site.ranges) else judge.placed(term) for term in site.guard]
         if self.block.threads % WARP_LANES:
             tid = judge._coordinates["tid"]
             terms.insert(0, expr.binary("<", tid, Const(self.block.threads)))
@@ -106,8 +106,7 @@ class _Judgement:
         domains = self._domains(bounds or [], lane_terms)
         few = prod(domain.count for domain in domains.values()) <= MAX_POINTS
         if few and bounds is not None:
-            filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
-            return self._enumerated(domains, [*filters, *lane_terms], bounds)
+            return self._enumerated(domains, filters, lane_terms, bounds)
         return self._proved()
 
     # Guards
@@ -148,6 +147,12 @@ class _Judgement:
         names = set(expr.symbols_of(bound_of(term, self.judge._splitter).lanes)) - {"lane"}
         return all(self._domain(name).count <= MAX_POINTS for name in names)
 
+    def _groups(self, filters: list[Node]) -> list[Group]:
+        """The conditions that all lanes decide alike, without those on values of the launch."""
+        domains = {name: self._domain(name) for name in expr.symbols_of(*filters)}
+        few = {name: domain for name, domain in domains.items() if domain.count <= MAX_POINTS}
+        return grouped([term for term in filters if few.keys() >= expr.symbols_of(term).keys()], few)
+
     def _domain(self, name: str) -> Range:
         if name == "warp":
             return Range(0, self.block.warps - 1)
@@ -160,7 +165,13 @@ class _Judgement:
     # Ways to count
 
     def _enumerated(
-        self, domains: Mapping[str, Range], guards: list[Node], bounds: list[Op], *, needs_apart: str = ""
+        self,
+        domains: Mapping[str, Range],
+        filters: list[Node],
+        lane_terms: list[Node],
+        bounds: list[Op],
+        *,
+        needs_apart: str = "",
     ) -> Verdict:
         """Count every warp at every value of the symbols.
 
@@ -172,9 +183,11 @@ class _Judgement:
             known = self._domain(limit.symbol)
             limits.append(limit._replace(low=known.low, high=known.high))
         setting = self._setting(self._shifts())
-        active = self.judge.conjunction(guards)
+        known_here = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
+        active = self.judge.conjunction([*known_here, *lane_terms])
+        occasions = [] if len(known_here) == len(filters) else self._groups(filters)
         counts = self.judge.counter.enumerate(
-            setting, self.split.node, active, limits, domains, each_set=bool(needs_apart)
+            setting, self.split.node, active, limits, domains, occasions, each_set=bool(needs_apart)
         )
         if counts.problem:
             return self._unknown(counts.problem)
@@ -280,11 +293,12 @@ class _Judgement:
         kept = []
         for term in self.terms:
             names = set(expr.symbols_of(term))
-            if "lane" in names and any(self._domain(name).count > MAX_POINTS for name in names - {"lane"}):
+            is_open = any(self._domain(name).count > MAX_POINTS for name in names - {"lane"})
+            if "lane" in names and is_open:
                 if isinstance(term, Op) and term.name == "==":  # all lanes at once is just what does not happen
                     return None
                 self.assumptions["all lanes take part where a condition depends on values of the launch"] = None
-            elif "lane" in names:
+            elif not is_open:
                 kept.append(term)
         if len(kept) == len(self.terms):
             return None
@@ -309,8 +323,7 @@ class _Judgement:
         domains = self._domains(bounds or [], lane_terms)
         if bounds is None or prod(d.count for d in domains.values()) > MAX_POINTS:
             return self._unknown(reason)
-        filters = [term for term in filters if domains.keys() >= expr.symbols_of(term).keys()]
-        verdict = self._enumerated(domains, [*filters, *lane_terms], bounds, needs_apart=reason)
+        verdict = self._enumerated(domains, filters, lane_terms, bounds, needs_apart=reason)
         return verdict._replace(basis="proved" if verdict.basis == "computed" else verdict.basis)
 
     # Counting

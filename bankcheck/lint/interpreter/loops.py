@@ -8,12 +8,12 @@ as a symbol. `s >>= 1` or `pos = (pos + 4) & 63` have no such form: they are exe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple, TypeGuard
 
 from bankcheck import expr
 from bankcheck.boxes import Unknown as Range
-from bankcheck.expr import CInt, Const, Evaluator, Node, Op, Symbol, Unknown
+from bankcheck.expr import CInt, Const, Node, Op, Symbol, Unknown
 from bankcheck.lint.interpreter import cells
 from bankcheck.lint.interpreter.memory import CARRIED, CARRIED_UNIFORM, LANES, PER_LANE, Site, Variable, marks
 from bankcheck.lint.interpreter.state import State
@@ -147,8 +147,6 @@ def placed(
         ranges = dict(site.ranges)
         if counter is not None:
             ranges[counter.symbol.name] = counter.range
-        if counter is not None and not (_may_happen(guard, counter) and _may_hold(guard, ranges)):
-            continue
         maybe = site.maybe + doubts + ("a condition on what the loop changes",) * any(marks(term)[1] for term in guard)
         kept = tuple(t for t in guard if not marks(t)[1] and not (isinstance(t, Const) and t.value))
         member = site.member
@@ -160,31 +158,6 @@ def placed(
 
 def _runs_once(counter: Counter | None) -> TypeGuard[Counter]:
     return counter is not None and counter.range.count == 1
-
-
-def _may_hold(guard: tuple[Node, ...], ranges: Mapping[str, Range]) -> bool:
-    """Whether no condition fails for all values of a loop variable that it compares with a number."""
-    for term in guard:
-        if isinstance(term, Const) and not term.value:
-            return False
-        if not isinstance(term, Op) or term.name not in ("<", "<="):
-            continue
-        left, right = map(bare, term.args)
-        known = ranges.get(left.name) if isinstance(left, Symbol) else None
-        if known is not None and isinstance(right, Const) and known.low >= right.value + (term.name == "<="):
-            return False
-    return True
-
-
-def _may_happen(guard: tuple[Node, ...], counter: Counter) -> bool:
-    """Whether some iteration of a loop fulfils the conditions that depend on nothing else."""
-    name, known = counter.symbol.name, counter.range
-    terms = [term for term in guard if expr.symbols_of(term).keys() == {name} and expr.unknown_in(term) is None]
-    if not terms or known.count > MAX_UNROLL:
-        return True
-    evaluate = Evaluator({name: list(range(known.low, known.high + 1, known.modulus))})
-    columns = [value if isinstance(value := evaluate(term), list) else [value] * known.count for term in terms]
-    return any(map(all, zip(*columns, strict=True)))
 
 
 def depends_on(sites: list[Site], names: set[str]) -> set[str]:

@@ -150,7 +150,10 @@ def _counted(variable: Carried, start: int, step: int, trips: int | None) -> Cou
     if trips is not None:
         ends = sorted((start, start + step * max(trips - 1, 0)))
     else:
-        ends = [start, expr.INT.high] if step > 0 else [expr.INT.low, start]
+        far = ctype if start not in range(expr.INT.low, expr.INT.high + 1) else expr.INT
+        ends = [start, far.high] if step > 0 else [far.low, start]
+    if trips is not None and not (ctype.low <= ends[0] and ends[1] <= ctype.high):
+        return _iterations(variable.name, trips, 0)  # the values wrap
     modulus = max(1, abs(step))
     values = Range(ends[0], ends[1], modulus, start % modulus)
     wide = ctype if ctype.signed else expr.LONG
