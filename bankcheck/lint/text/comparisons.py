@@ -53,6 +53,8 @@ class Repaired:
     def without_added(self, start: int, end: int) -> str:
         """A range of the text, without what was added."""
         first, last = bisect_left(self.added, start), bisect_left(self.added, end)
+        if first == last:
+            return self.text[start:end]
         edges = [start, *(edge for at in self.added[first:last] for edge in (at, at + 1)), end]
         return "".join(self.text[one:other] for one, other in zip(edges[::2], edges[1::2], strict=True))
 
