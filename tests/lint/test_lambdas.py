@@ -72,6 +72,108 @@ def test_what_a_lambda_changes_by_another_name_in_a_loop_is_followed(made: str, 
     assert {wavefronts for _, wavefronts in found(body)} == {1, 2, 4, 8}
 
 
+@pytest.mark.parametrize(
+    ("body", "factor"),
+    [
+        ("auto f = [&](int& c) { i = 2; s[t * c] = 0; }; f(i);", 2),
+        ("auto f = [&](const int& c) { i = 2; s[t * c] = 0; }; f(i);", 2),
+        ("auto f = [&](auto& c) { i = 2; s[t * c] = 0; }; f(i);", 2),
+        ("auto f = [&](auto&& c) { i = 2; s[t * c] = 0; }; f(i);", 2),
+        ("auto f = [&](int& c) { c = 2; s[t * i] = 0; }; f(i);", 2),
+        ("auto f = [&](int& c) { c = 2; }; f(i); s[t * i] = 0;", 2),
+        ("auto f = [&](int& c) { c = 2; i *= 2; }; f(i); s[t * i] = 0;", 4),
+        ("auto f = [](int& c, int& d) { c = 2; s[t * d] = 0; }; f(i, i);".replace("t *", "threadIdx.x *"), 2),
+        ("auto f = [&](int& c, int d) { c = 2; s[t * d] = 0; }; f(i, i);", 8),
+        ("int& r = i; auto f = [&](int& c) { r = 2; s[t * c] = 0; }; f(i);", 2),
+        ("auto f = [&](int& c) { i = 2; s[t * c] = 0; }; int& r = i; f(r);", 2),
+        ("auto f = [&j = i](int& c) { j = 2; s[threadIdx.x * c] = 0; }; f(i);", 2),
+        ("auto f = [=](const int& c) { s[t * c] = 0; }; i = 2; f(i);", 2),
+        ("auto f = [=](const int& c) mutable { i = 2; s[t * c] = 0; }; f(i);", 8),
+        ("auto f = [=](int& c) mutable { c = 2; s[t * i] = 0; }; f(i);", 8),
+        ("auto f = [&](const long& c) { i = 2; s[t * c] = 0; }; f(i);", 8),
+        ("auto f = [&](const int c) { i = 2; s[t * c] = 0; }; f(i);", 8),
+        ("int i[2] = {8, 8}; auto f = [&](int& c) { i[0] = 2; s[t * c] = 0; }; f(i[0]);", 2),
+        ("auto f = [&](int& c) { for (int k = 0; k < 2; ++k) c /= 2; s[t * i] = 0; }; f(i);", 2),
+        ("auto f = [&](int& c) { if (t < 64) c = 2; else return; s[t * i] = 0; }; f(i);", 2),
+        ("auto f = [&]() -> int& { return i; }; int r = f(); i = 2; s[t * r] = 0;", 8),
+        ("auto f = [&]() -> int& { return i; }; i = 2; s[t * f()] = 0;", 2),
+    ],
+)
+def test_parameters_of_lambdas_are_other_names_for_variables(body: str, factor: int) -> None:
+    given = found("int t = threadIdx.x; { int i = 8; { " + body + " } }")
+    assert [wavefronts for _, wavefronts in given] == [factor]
+
+
+@pytest.mark.parametrize("result", ["int&", "auto&", "decltype(auto)"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "f() = 4;",
+        "f() += 4;",
+        "f()++;",
+        "(f()) = 4;",
+        "int& r = f(); r = 4;",
+        "auto& r = f(); r = 4;",
+        "int* r = &f(); *r = 4;",
+        "auto g = [&](int& c) { c = 4; }; g(f());",
+        "change(f());",
+    ],
+)
+def test_what_a_lambda_gives_references_to_is_not_counted(result: str, body: str) -> None:
+    for inside in ("return (i);", "if (n) return (j); return (i);", "int& r = i; return (r);"):
+        text = f"""
+            __device__ void change(int& c) {{ c = 4; }}
+            __global__ void k(int n) {{
+              __shared__ float s[4096];
+              int i = 8, j = 8;
+              auto f = [&]() -> {result} {{ {inside} }};
+              {body}
+              s[threadIdx.x * i] = 0;
+            }}
+            """
+        assert [row.wavefronts for row in lint(text).rows] == [None]
+
+
+@pytest.mark.parametrize("argument", ["i", "r", "(i)", "((r))", "(t, i)", "n < 0 ? i : i", "++i", "i += 1"])
+@pytest.mark.parametrize("change", ["auto f = [&](int& c) { c *= 2; };", "auto f = [](auto& c) { c *= 2; };", ""])
+def test_a_loop_sees_what_a_reference_parameter_changes(argument: str, change: str) -> None:
+    text = f"""
+        __device__ void g(int& c) {{ c *= 2; }}
+        // bankcheck: block=32
+        __global__ void k(int n) {{
+          __shared__ float s[4096];
+          int t = threadIdx.x, i = 1;
+          int& r = i;
+          {change}
+          for (int k = 0; k < 4; ++k) {{ s[t * i] = 0; {"f" if change else "g"}({argument}); }}
+        }}
+        """
+    counted = {row.wavefronts for row in lint(text).rows}
+    assert counted == {1, 2, 4, 8} or None in counted
+
+
+@pytest.mark.parametrize("times", ["4", "n"])
+def test_a_loop_sees_what_a_lambda_gives_references_to(times: str) -> None:
+    made = "auto f = [&]() -> int& { return i; };"
+    loop = f"for (int k = 0; k < {times}; ++k) {{"
+    for body in (f"{made} {loop}", f"{loop} {made}"):
+        assert None in dict(found(f"int i = 1; {body} s[i * threadIdx.x] = 0; f() *= 2; }}")).values()
+    counter = found(f"for (int i = 0; i < 8; ++i) {{ s[i * threadIdx.x] = 0; {made} f()++; }}")
+    assert [wavefronts for _, wavefronts in counter] == [None]
+
+
+@pytest.mark.parametrize("argument", ["n < 0 ? i : i", "(t, i)", "++i", "i *= 2"])
+@pytest.mark.parametrize("parameter", ["int& c", "const int& c"])
+def test_a_variable_is_not_lost_sight_of_in_an_argument(argument: str, parameter: str) -> None:
+    body = f"int t = threadIdx.x, i = 4; auto f = [&]({parameter}) {{ i = 2; s[c * threadIdx.x] = 0; }}; f({argument});"
+    assert [wavefronts for _, wavefronts in found(body)] == [None]
+
+
+def test_a_reference_that_a_lambda_gives_is_not_a_copy() -> None:
+    body = "int i = 8; auto f = [&]() -> const int& { return i; }; const int& r = f(); i = 2; s[threadIdx.x * r] = 0;"
+    assert [wavefronts for _, wavefronts in found(body)] == [None]
+
+
 def test_a_counter_that_a_lambda_changes_by_another_name() -> None:
     body = "for (int i = 1; i < 20; ++i) { s[i * threadIdx.x] = 0; [&q = i] { q = 2 * q - 1; }(); }"
     assert {wavefronts for _, wavefronts in found(body)} == {1, 2, 4, 8, 16}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from bankcheck.lint.interpreter import cells
 from bankcheck.lint.interpreter.aliases import NAME, give_up, is_reference, names_of, real_name
-from bankcheck.lint.interpreter.closures import Closure
+from bankcheck.lint.interpreter.closures import Closure, referred_to
 from bankcheck.lint.interpreter.machine import Machine
 from bankcheck.lint.interpreter.memory import Alias
 from bankcheck.places import Address, Place
@@ -32,6 +32,8 @@ class Changes(Machine):
             if tree.type == "declaration" and name in self._real(self._referred(tree)):
                 yield tree
             if tree.type == "lambda_capture_initializer" and name in self._real(self._captured(tree)):
+                yield tree
+            if tree.type == "lambda_expression" and name in self._real(referred_to(self.reader, tree)):
                 yield tree
             if tree.type in ("assignment_expression", "update_expression"):
                 target = tree.child_by_field_name("left" if tree.type == "assignment_expression" else "argument")
@@ -107,10 +109,12 @@ class Changes(Machine):
                 names |= dict.fromkeys(self._referred(tree))
             elif kind == "lambda_capture_initializer":
                 names |= dict.fromkeys(self._captured(tree))
+            elif kind == "lambda_expression":
+                names |= dict.fromkeys(referred_to(self.reader, tree))
             elif kind == "gnu_asm_output_operand":
                 target = tree.child_by_field_name("value")
             elif kind == "argument_list":
-                for argument in tree.named_children:
+                for argument in (one for given in tree.named_children for one in targets_of(given)):
                     if argument.type == "pointer_expression" and argument.named_children:
                         argument = argument.named_children[-1]
                     if argument.type == "identifier":

@@ -10,18 +10,17 @@ from bankcheck import expr
 from bankcheck.ctype import PointerType
 from bankcheck.expr import CInt, Const, Unknown
 from bankcheck.lint.interpreter import cells
-from bankcheck.lint.interpreter.aliases import alias_of, held_in
+from bankcheck.lint.interpreter.aliases import alias_of, give_up, held_in
 from bankcheck.lint.interpreter.inline import (
     MAX_CALLS,
+    Argument,
     Inliner,
     argument_of,
     left_scopes,
     result_of,
-    told_apart,
-    write_back,
 )
 from bankcheck.lint.interpreter.loops import lose_all
-from bankcheck.lint.interpreter.memory import Buffer, Variable, is_shared
+from bankcheck.lint.interpreter.memory import Alias, Buffer, Variable, is_shared
 from bankcheck.lint.interpreter.reader import Reader
 from bankcheck.lint.interpreter.state import Exit, Flow, Frame
 from bankcheck.places import Address, Entity, Place
@@ -145,9 +144,9 @@ def not_followed(reader: Reader, closure: Closure, why: str) -> None:
                 reader.state.note(entity, reader.file.span(node), name, "pointer", why)
 
 
-def _written_result(reader: Reader, closure: Closure) -> str:
+def _written_result(reader: Reader, node: Tree | None) -> str:
     """The result type that a lambda gives after an arrow, or an empty text."""
-    declarator = closure.node.child_by_field_name("declarator") if closure.node is not None else None
+    declarator = node.child_by_field_name("declarator") if node is not None else None
     parts = declarator.named_children if declarator is not None else []
     return next((reader.file.source(part) for part in parts if part.type == "trailing_return_type"), "")
 
@@ -180,9 +179,10 @@ class Closures(Inliner):
     ) -> Entity:  # fmt: skip
         state, span = reader.state, reader.file.span(node)
         outer, scope = state.frame, dict(closure.held)
-        given = [argument_of(reader, *pair) for pair in zip(parameters, arguments, strict=True)]
-        told_apart(given)
-        by_reference = "&" in _written_result(reader, closure)
+        given = [argument_of(reader, *pair, in_sight=True) for pair in zip(parameters, arguments, strict=True)]
+        aliases = [alias_of(state, argument.variable) if argument.variable else None for argument in given]
+        written = _written_result(reader, closure.node)
+        by_reference = "&" in written
         frame = Frame([*outer.scopes, scope], outer.types, by_reference=by_reference, this=outer.this,
                       owner=outer.owner)  # fmt: skip
         guard, maybe, calls = state.guard, state.maybe, state.calls
@@ -190,8 +190,9 @@ class Closures(Inliner):
         state.calls = (*calls, span)
         state.frames.append(frame)
         try:
-            for parameter, argument in zip(parameters, given, strict=True):
-                scope[argument.name] = self._parameter(reader, parameter, argument.entity)
+            for parameter, argument, alias in zip(parameters, given, aliases, strict=True):
+                variable = self._parameter(reader, parameter, argument.entity)
+                scope[argument.name] = _other_name(outer, argument, variable, alias)
             if self.execute(body) is not Flow.RETURN:
                 frame.results.append(Exit(Const(1, expr.BOOL), Unknown("no value", span), frame.scopes))
             result, left = result_of(frame, span), left_scopes(frame)
@@ -199,5 +200,69 @@ class Closures(Inliner):
             state.frames.pop()
             state.calls, state.guard, state.maybe = calls, guard, maybe
         outer.scopes[:] = left[: len(outer.scopes)]
-        write_back(reader, given, left[-1])
+        if _may_refer(written) and not isinstance(result, Place | Address) and not _is_only_read(node):
+            why = "a lambda gives a reference to it"
+            for alias in _results(reader, frame, body):
+                if alias.depth < len(outer.scopes):
+                    give_up(outer.scopes, alias, why)
+            return cells.lost(result, why)
         return result
+
+
+def _other_name(outer: Frame, argument: Argument, variable: Variable, alias: Alias | None) -> Variable:
+    """A parameter: another name for the caller's variable if it is a reference that needs no conversion."""
+    if alias is None:
+        return variable
+    held = outer.scopes[alias.depth][alias.name].ctype
+    if argument.constant and variable.ctype is not None and held is not None and variable.ctype != held:
+        return variable
+    return Variable(variable.ctype, Unknown(f"'{argument.name}' is another name for a variable"), alias=alias)
+
+
+def _results(reader: Reader, frame: Frame, body: Tree) -> list[Alias]:
+    """The variables that a lambda which was executed may return references to."""
+    found: dict[Alias, None] = {}
+    for name in _returned(reader, body):
+        for way in frame.results:
+            depth = next((d for d in range(len(way.scopes) - 1, -1, -1) if name in way.scopes[d]), None)
+            if depth is not None:
+                found[way.scopes[depth][name].alias or Alias(depth, name)] = None
+    return list(found)
+
+
+def _returned(reader: Reader, body: Tree) -> list[str]:
+    """The names in what a lambda returns."""
+    found: dict[str, None] = {}
+    stack = [(body, False)]
+    while stack:
+        node, returned = stack.pop()
+        returned = returned or node.type == "return_statement"
+        stack += [(child, returned) for child in node.named_children]
+        if returned and node.type == "identifier":
+            found[reader.file.source(node)] = None
+    return list(found)
+
+
+def referred_to(reader: Reader, node: Tree) -> list[str]:
+    """The names of what a lambda may give references to by its result."""
+    body = node.child_by_field_name("body")
+    return _returned(reader, body) if body is not None and _may_refer(_written_result(reader, node)) else []
+
+
+def _may_refer(written: str) -> bool:
+    return "&" in written or "decltype" in written
+
+
+def _is_only_read(call: Tree) -> bool:
+    """Whether the result of a call is used for its value alone: no reference to it is kept, nothing is assigned."""
+    child, above = call, call.parent
+    while above is not None and above.type == "parenthesized_expression":
+        child, above = above, above.parent
+    if above is None:
+        return False
+    if above.type == "init_declarator":
+        declarator = above.child_by_field_name("declarator")
+        return declarator is not None and declarator.type == "identifier"
+    if above.type == "assignment_expression":
+        return above.child_by_field_name("right") == child
+    return above.type in ("binary_expression", "subscript_argument_list", "condition_clause", "expression_statement")

@@ -277,21 +277,34 @@ def left_scopes(frame: Frame, count: int | None = None) -> Scopes:
     return scopes
 
 
-def argument_of(reader: Reader, parameter: Tree, argument: Tree) -> Argument:
-    """What a call gives a parameter."""
+def argument_of(reader: Reader, parameter: Tree, argument: Tree, in_sight: bool = False) -> Argument:
+    """What a call gives a parameter. `in_sight`: what is called may know the argument by its own name, too."""
     name, declarator = _name(reader, parameter), parameter.child_by_field_name("declarator")
     if not is_reference(declarator):
         return Argument(name, reader.value(argument))
     while argument.type == "parenthesized_expression" and argument.named_children:
         argument = argument.named_children[-1]
     entity = reader.entity(argument)
-    if argument.type == "conditional_expression" and not isinstance(entity, Place | Address):
-        for side in ("consequence", "alternative"):
-            lose_all(reader.state, reader.file.source(field_of(argument, side)), "may be changed by reference")
+    is_const = any(reader.file.source(child) == "const" for child in parameter.children)
+    may_be = [] if isinstance(entity, Place | Address) else one_of(argument)
+    if may_be and (not is_const or in_sight):
+        for side in () if is_const else may_be:
+            lose_all(reader.state, reader.file.source(side), "may be changed by reference")
+        entity = Unknown(f"'{name}' is another name for a variable")
     back = argument.type == "identifier" and not isinstance(entity, Place)
     variable = real_name(reader.state, reader.file.source(argument)) if back else ""
-    is_const = any(reader.file.source(child) == "const" for child in parameter.children)
     return Argument(name, entity, variable, is_const)
+
+
+def one_of(argument: Tree) -> list[Tree]:
+    """What an expression that is no name may be as a variable: of `a ? b : c`, `(x, b)`, `b += 1` and `++b`."""
+    kind = argument.type
+    if kind == "conditional_expression":
+        return [field_of(argument, "consequence"), field_of(argument, "alternative")]
+    if kind == "update_expression":
+        return [field_of(argument, "argument")] if argument.children[0].type in ("++", "--") else []
+    side = {"comma_expression": "right", "assignment_expression": "left"}.get(kind)
+    return [field_of(argument, side)] if side is not None else []
 
 
 def told_apart(arguments: list[Argument]) -> None:
