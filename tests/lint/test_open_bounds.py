@@ -12,6 +12,15 @@ BOUNDS = {
     "t >= n": lambda n: range(n, 64),
     "t == n": lambda n: [n],
     "2 * t + 1 <= n": lambda n: range(n // 2),
+    "(unsigned)(n - t) < 5": lambda n: range(max(n - 4, 0), n + 1),
+    "n - threadIdx.x <= 3": lambda n: range(max(n - 3, 0), n + 1),
+    "threadIdx.x - n < 5u": lambda n: range(max(n, 0), n + 5),
+    "5 > -n + threadIdx.x": lambda n: range(max(n, 0), n + 5),
+    "(unsigned)(t - 40) < n": lambda n: range(40, 40 + n if n >= 0 else 64),
+    "size_t(threadIdx.x - 40) < n": lambda n: range(40, 40 + n if n >= 0 else 64),
+    "threadIdx.x + 3 < n": lambda n: range(n - 3 if n >= 0 else 64),
+    "threadIdx.x < n - 3": lambda n: range(n - 3 if n >= 3 else 64),
+    "int(threadIdx.x - 3) < n": lambda n: range(n + 3),
 }
 TYPES = {"float": 4, "double": 8, "float4": 16, "short": 2}
 INDICES = {
@@ -27,8 +36,8 @@ INDICES = {
 def test_the_counts_are_those_of_every_value(bound: str, kind: str, index: str, size: int) -> None:
     width, place = TYPES[kind], INDICES[index]
     expected = set()
-    for n in range(66):
-        taking_part = [t for t in BOUNDS[bound](n) if t < 64]
+    for n in range(-6, 72):
+        taking_part = [t for t in BOUNDS[bound](n) if 0 <= t < 64]
         for warp in (range(32), range(32, 64)):
             there = [t for t in taking_part if t in warp]
             if there and all(place(t) < size for t in there):

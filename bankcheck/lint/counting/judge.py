@@ -22,7 +22,7 @@ from bankcheck.hardware import WARP_LANES, Rule
 from bankcheck.launch import Block
 from bankcheck.lint.counting.cases import Counter, Counts, Setting
 from bankcheck.lint.counting.lanes import Split, Splitter, content, coordinates
-from bankcheck.lint.counting.masks import COMPARISONS, bound_of
+from bankcheck.lint.counting.masks import COMPARISONS, bound_of, wraps
 from bankcheck.lint.counting.occasions import MAX_POINTS, Group, fails, grouped
 from bankcheck.lint.counting.prover import Prover
 from bankcheck.lint.counting.verdict import Verdict, faults, rule_of
@@ -144,6 +144,8 @@ class _Judgement:
 
     def _is_bound(self, term: Op) -> bool:
         """Whether what lanes differ in does not depend on the launch's values."""
+        if wraps(term) and all("lane" in expr.symbols_of(side) for side in term.args):
+            return False
         names = set(expr.symbols_of(bound_of(term, self.judge._splitter).lanes)) - {"lane"}
         return all(self._domain(name).count <= MAX_POINTS for name in names)
 

@@ -13,7 +13,7 @@ from math import prod
 from typing import NamedTuple
 
 from bankcheck import expr
-from bankcheck.expr import Node, Op, Symbol
+from bankcheck.expr import Const, Node, Op, Symbol
 from bankcheck.hardware import WARP_LANES
 from bankcheck.lint.counting.lanes import Splitter
 from bankcheck.lint.interpreter.memory import UNIFORM
@@ -50,10 +50,32 @@ class Bound(NamedTuple):
 
 def bound_of(term: Op, splitter: Splitter) -> Bound:
     """The bound that a comparison is."""
+    if wraps(term):  # its parts lose what wraps, the whole side does not
+        side, sign = (term.args[0], 1) if "lane" in expr.symbols_of(term.args[0]) else (term.args[1], -1)
+        lanes = expr.cast(side, expr.LONG)
+        return Bound(term.name, lanes if sign > 0 else expr.unary("neg", lanes), 1, *_plain(term))
     difference = expr.binary("-", expr.cast(term.args[0], expr.LONG), expr.cast(term.args[1], expr.LONG))
     split = splitter(difference)
     symbol, sign = _plain(term)
     return Bound(term.name, split.node, split.unit or 1, symbol, sign)
+
+
+def wraps(term: Op) -> bool:
+    """Whether the unsigned side of a comparison in which lanes differ is a sum that may wrap below zero."""
+    sides = term.args if term.name in ORDERED else ()
+    parts = [(side, side.ctype) for side in sides if "lane" in expr.symbols_of(side)]
+    while parts:
+        part, told = parts.pop()  # told: the type in which the value is used in the end
+        if not isinstance(part, Op):
+            continue
+        if part.name == "cast":
+            parts.append((part.args[0], told if part.ctype.bits <= part.args[0].ctype.bits else part.args[0].ctype))
+        elif part.name in ("+", "-", "neg", "*", "<<"):
+            consts = [arg.value for arg in part.args if isinstance(arg, Const)]
+            if not told.signed and (part.name in ("-", "neg") or any(abs(v) > expr.INT.high or v < 0 for v in consts)):
+                return True
+            parts += [(arg, told) for arg in part.args]
+    return False
 
 
 def masks_of(bound: Bound, values: tuple[int, ...]) -> list[Mask]:
