@@ -81,7 +81,11 @@ def _holding(group: Group, asked: list[str]) -> tuple[list[str], dict[tuple[int,
 
 def fails(term: Node, ranges: Mapping[str, Range]) -> bool:
     """Whether a comparison certainly holds for no values in the ranges, of which there may be too many to be tried."""
-    if not isinstance(term, Op) or term.name not in ("<", "<=", ">", ">=", "=="):
+    if (
+        not isinstance(term, Op)
+        or term.name not in ("<", "<=", ">", ">=", "==")
+        or not term.symbols.keys() <= ranges.keys()
+    ):
         return False
     (low, high), (other_low, other_high) = (_reach(arg, ranges) for arg in term.args)
     if term.name == "==":
