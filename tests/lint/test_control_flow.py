@@ -280,7 +280,7 @@ def test_a_loop_has_the_iterations_that_its_condition_lets_through(loop: str, va
     [
         ("switch (0) { default: w = t; case 0: case 1: {} } s[t * 32 + w] = 1;", 32),
         ("if ((true ? 0 : threadIdx.x) <= -1) s[t * 2] = 1;", 2),
-        ("auto f = [](int& a, int& b) { a /= 3; }; w = t; f(w, w); s[w * 32] = 1;", UNKNOWN),
+        ("auto f = [](int& a, int& b) { a /= 3; }; w = t; f(w, w); s[w * 32] = 1;", 11),
         ("auto f = [](int& a, int& b) { a /= 3; }; w = t; f((w), v); s[w * 32] = 1;", 11),
         ("unsigned u = mist(n); int a = n + (threadIdx.x >> 5); if (false || a != 8) s[u] = 1;", UNKNOWN),
         ("w = t; if ((w = 4, w + 1) > 32) o[0] = 1; s[w * 32] = 1;", UNKNOWN),

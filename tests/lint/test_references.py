@@ -17,6 +17,7 @@ TEXT = """
     __device__ void twice(int& i) { i *= 2; }
     __device__ void nested(int& i) { int& j = i; j = 4; twice(j); twice(i); }
     __device__ void into(int& i, const int& j, float* s) { i += 31; s[threadIdx.x * j] = 1; }
+    __device__ void wide(const long& i, int& j, float* s) { j = 8; s[threadIdx.x * i] = 1; }
     __device__ int larger(const int& i, const int& j) { return i > j ? i : j; }
     __device__ void low(const unsigned char& i) {}
     __device__ int& one_of(int& i, int& j) { return threadIdx.x ? i : j; }
@@ -42,6 +43,14 @@ def found(body: str) -> list[tuple[str, int | None]]:
     [
         ("const int& r = v; v = 32; s[threadIdx.x * r] = 0;", lambda t: 128 * t),
         ("const long& r = v; v = 32; s[threadIdx.x * r] = 0;", lambda t: 4 * t),
+        ("int a[2] = {1, 2}; const long& r = a[0]; a[0] = 32; s[threadIdx.x * r] = 0;", lambda t: 4 * t),
+        ("int a[2] = {1, 2}; const int& r = a[0]; a[0] = 32; s[threadIdx.x * r] = 0;", lambda t: 128 * t),
+        ("P p = {1, 2}; const unsigned& r = p.y; p.y = 32; s[threadIdx.x * r] = 0;", lambda t: 8 * t),
+        ("P p = {1, 2}; const auto& r = p.y; p.y = 32; s[threadIdx.x * r] = 0;", lambda t: 128 * t),
+        ("P p = {1, 2}; long&& r = p.y; p.y = 32; s[threadIdx.x * r] = 0;", lambda t: 8 * t),
+        ("P p = {1, 2}; wide(p.y, p.y, s);", lambda t: 8 * t),
+        ("P p = {1, 2}; auto f = [&](const long& c) { p.y = 8; s[threadIdx.x * c] = 0; }; f(p.y);", lambda t: 8 * t),
+        ("P p = {1, 2}; auto f = [&](const int& c) { p.y = 8; s[threadIdx.x * c] = 0; }; f(p.y);", lambda t: 32 * t),
         ("const int& r = v + 1; v = 32; s[threadIdx.x * r] = 0;", lambda t: 8 * t),
         ("const unsigned char& r = 260; s[threadIdx.x * r] = 0;", lambda t: 16 * t),
         ("const auto& r = v; v = 8; s[threadIdx.x * r] = 0;", lambda t: 32 * t),
@@ -94,6 +103,8 @@ def test_a_reference_gives_and_changes_what_it_stands_for(body: str, address: Ca
     [
         "int& r = v; { int v = 9; for (int i = 0; i < 3; ++i) r += 1; } s[threadIdx.x * v] = 0;",
         "int& r = n ? v : w; r = 32; s[threadIdx.x * v] = 0;",
+        "const float& r = v; v = 4; s[(int)(threadIdx.x * r)] = 0;",
+        "P p = {1, 2}; const float& r = p.y; p.y = 4; s[(int)(threadIdx.x * r)] = 0;",
         "int& r = n ? v : w; v = 4; r = 32; s[threadIdx.x * v] = 0;",
         "int& r = n ? v : w; r = 32; v = 4; s[threadIdx.x * r] = 0;",
         "const int& r = n ? v : w; v = 4; s[threadIdx.x * r] = 0;",

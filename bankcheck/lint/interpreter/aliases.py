@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from bankcheck.ctype import Opaque, Type
+from bankcheck.expr import CInt
 from bankcheck.lint.interpreter import cells
 from bankcheck.lint.interpreter.memory import Alias, Variable
 from bankcheck.lint.interpreter.state import Scopes, State
@@ -18,6 +20,14 @@ def is_reference(declarator: Tree | None) -> bool:
     while declarator is not None and declarator.type != "reference_declarator":
         declarator = next((c for c in declarator.named_children if c.type.endswith("declarator")), None)
     return declarator is not None
+
+
+def is_converted(ctype: Type | None, held: Type | None) -> bool:
+    """Whether a constant reference of a type stands for a converted copy of what has another type."""
+    numbers = (
+        known for known in (ctype, held) if isinstance(known, CInt) or (isinstance(known, Opaque) and known.size)
+    )
+    return len(list(numbers)) == 2 and ctype != held
 
 
 def alias_of(state: State, name: str) -> Alias | None:

@@ -10,7 +10,7 @@ from bankcheck import expr
 from bankcheck.ctype import PointerType
 from bankcheck.expr import CInt, Const, Unknown
 from bankcheck.lint.interpreter import cells
-from bankcheck.lint.interpreter.aliases import alias_of, give_up, held_in
+from bankcheck.lint.interpreter.aliases import alias_of, give_up, held_in, is_converted
 from bankcheck.lint.interpreter.inline import (
     MAX_CALLS,
     Argument,
@@ -214,7 +214,7 @@ def _other_name(outer: Frame, argument: Argument, variable: Variable, alias: Ali
     if alias is None:
         return variable
     held = outer.scopes[alias.depth][alias.name].ctype
-    if argument.constant and variable.ctype is not None and held is not None and variable.ctype != held:
+    if argument.constant and is_converted(variable.ctype, held):
         return variable
     return Variable(variable.ctype, Unknown(f"'{argument.name}' is another name for a variable"), alias=alias)
 

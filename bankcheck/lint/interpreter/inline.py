@@ -10,7 +10,7 @@ from bankcheck.ctype import ArrayType, PointerType, Record, Type
 from bankcheck.errors import BankcheckError
 from bankcheck.expr import CInt, Const, Unknown
 from bankcheck.lint.interpreter import cells
-from bankcheck.lint.interpreter.aliases import is_reference, real_name
+from bankcheck.lint.interpreter.aliases import is_converted, is_reference, real_name
 from bankcheck.lint.interpreter.choose import choose, merge_scopes
 from bankcheck.lint.interpreter.classes import Instance
 from bankcheck.lint.interpreter.loops import lose_all
@@ -22,6 +22,7 @@ from bankcheck.places import Address, Entity, Place
 from bankcheck.syntax import Tree, declarator_name, field_of
 
 MAX_CALLS = 16
+_BUILT_IN = ("primitive_type", "sized_type_specifier")
 MATRICES = ("load_matrix_sync", "store_matrix_sync")
 """wmma: what they compile to differs between architectures and layouts (CUDA C++ Programming Guide)."""
 
@@ -286,6 +287,10 @@ def argument_of(reader: Reader, parameter: Tree, argument: Tree, in_sight: bool 
         argument = argument.named_children[-1]
     entity = reader.entity(argument)
     is_const = any(reader.file.source(child) == "const" for child in parameter.children)
+    kind = parameter.child_by_field_name("type")
+    known = _type_of(reader, kind) if is_const and kind is not None and kind.type in _BUILT_IN else None
+    if isinstance(entity, Place) and is_converted(known, entity.ctype):
+        return Argument(name, reader.as_integer(entity, argument))
     may_be = [] if isinstance(entity, Place | Address) else one_of(argument)
     if may_be and (not is_const or in_sight):
         for side in () if is_const else may_be:

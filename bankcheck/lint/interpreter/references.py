@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from bankcheck import expr
 from bankcheck.ctype import ArrayType, Opaque, Record, Type
-from bankcheck.expr import CInt, Const, Unknown
+from bankcheck.expr import Const, Unknown
 from bankcheck.lint.interpreter import cells
-from bankcheck.lint.interpreter.aliases import alias_of, give_up
+from bankcheck.lint.interpreter.aliases import alias_of, give_up, is_converted
 from bankcheck.lint.interpreter.loops import lose_all
 from bankcheck.lint.interpreter.machine import Machine
 from bankcheck.lint.interpreter.memory import Alias, Variable
@@ -36,6 +36,10 @@ class References(Machine):
         """`int& name = value;`. `temporary`: it may stand for a value that no variable holds, as `const int&` may."""
         state = self.state
         entity = self.reader.entity(value)
+        if isinstance(entity, Place) and temporary and is_converted(ctype, entity.ctype):
+            entity = self.reader.as_integer(entity, value)
+            state.declare(name, Variable(ctype, self.initial(entity, ctype, name)))
+            return
         if isinstance(entity, Place):
             if isinstance(entity.ctype, Record) and isinstance(ctype, Record):
                 entity = entity._replace(ctype=ctype)  # the base of an object stands at its beginning
@@ -44,7 +48,7 @@ class References(Machine):
         why = f"'{name}' is another name for a variable"
         inner = _bare(value)
         target = alias_of(state, self.reader.file.source(inner)) if inner.type == "identifier" else None
-        if target is not None and not (temporary and self._is_converted(ctype, target)):
+        if target is not None and not (temporary and is_converted(ctype, self._target(target).ctype)):
             state.declare(name, Variable(ctype, Unknown(why), alias=target))
             return
         named = [alias_of(state, self.reader.file.source(node)) for node in self._may_be(value, entity)]
@@ -61,11 +65,6 @@ class References(Machine):
 
     def _target(self, alias: Alias) -> Variable:
         return self.state.frame.scopes[alias.depth][alias.name]
-
-    def _is_converted(self, ctype: Type | None, target: Alias) -> bool:
-        """Whether a reference of a type stands for a converted copy of a variable."""
-        held = self._target(target).ctype
-        return isinstance(ctype, CInt) and isinstance(held, CInt) and ctype != held
 
     def _may_be(self, node: Tree, entity: Entity) -> Iterator[Tree]:
         """The names of which an expression may be one, rather than a value of its own."""
