@@ -163,3 +163,28 @@ def test_random_loops(code: Code) -> None:
     assert last in (None, cost(value))
     if not any("break" in line for line in code):
         assert last is not None
+
+
+@pytest.mark.parametrize("kind", ["int", "unsigned", "unsigned long long"])
+@pytest.mark.parametrize(
+    ("loop", "begin", "step", "last"),
+    [
+        ("for (KIND w = t & 7; w > 0; --w)", 7, 1, 1),
+        ("for (KIND w = t & 7; w >= 1; w--)", 7, 1, 1),
+        ("for (KIND w = t & 7; 0 < w; w -= 1)", 7, 1, 1),
+        ("for (KIND w = t & 7; w-- > 0;)", 7, 1, 1),
+        ("KIND w = t & 7; while (w-- > 2)", 7, 1, 3),
+        ("for (KIND w = t & 31; w > 2; w -= 2)", 31, 2, 3),
+        ("for (KIND w = t & 31; w + 1 > 5; w -= 5)", 31, 5, 5),
+    ],
+)
+@pytest.mark.parametrize("index", ["t * 32", "t * i"])
+def test_each_lane_counts_down_from_its_own_number(
+    loop: str, begin: int, step: int, last: int, index: str, kind: str
+) -> None:
+    expected = set()
+    for i in range(32):
+        going = [t for t in range(32) if all((t & begin) - k * step >= last for k in range(i + 1))]
+        lanes = [4 * t * (32 if index == "t * 32" else i) if t in going else None for t in range(32)]
+        expected |= {oracle.store(lanes, 4)} if going else set()
+    assert set(found(f"{loop.replace('KIND', kind)} {{ s[{index}] = 0; i++; }}")) == expected

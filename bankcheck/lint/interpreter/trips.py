@@ -118,9 +118,15 @@ def _lasting(condition: Node, carried: list[Carried], steps: dict[str, Node]) ->
     if not isinstance(condition, Op) or condition.name not in ("<", "<=", ">", ">="):
         return _slope(condition, carried, steps) == 0
     one, other = (_slope(arg, carried, steps) for arg in condition.args)
-    if one is None or other is None:
+    if one is None or other is None or any(map(_may_wrap, condition.args, (one, other))):
         return False
     return one >= other if condition.name.startswith("<") else one <= other
+
+
+def _may_wrap(side: Node, slope: int) -> bool:
+    """Whether a side of a comparison that goes down is huge again after zero."""
+    narrow = (s.ctype for s in expr.symbols_of(side).values() if s.ctype.bits < side.ctype.bits)
+    return slope < 0 and not (side.ctype.signed and all(ctype.signed for ctype in narrow))
 
 
 def _slope(node: Node, carried: list[Carried], steps: dict[str, Node]) -> int | None:
