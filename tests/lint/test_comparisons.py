@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lint.helpers import counts, lint
+from tests.lint.helpers import counts, lint, rows
 
 START = """
     __shared__ float s[8192]; int t = threadIdx.x, m = 16, u = t & 3, z = 0; struct { int a, b; } p; p.a = t; p.b = u;
@@ -116,3 +116,20 @@ def test_places_stay_those_of_the_file() -> None:
     (row,) = lint(text).rows
     line = text.split("\n")[row.place.line - 1]
     assert line[row.place.column - 1 : row.place.end_column - 1] == row.expression == "s[t * (t < m && u >= 2)]"
+
+
+@pytest.mark.parametrize("condition", ["unsigned(t) < 8u", "signed(t) < 8", "long(t) < 8", "t < 8 @ 3"])
+@pytest.mark.parametrize(
+    ("body", "listed"),
+    [
+        ("if (COND) s[t * 4] = 1;", 1),
+        ("if (COND) s[t * 4] = 1; else s[t * 32] = 2;", 2),
+        ("if (!(COND)) return; s[t * 32] = 1;", 1),
+        ("while (COND) { s[t * 32] = 1; break; }", 1),
+    ],
+)
+def test_a_condition_that_does_not_parse_decides_nothing(condition: str, body: str, listed: int) -> None:
+    code = body.replace("!(COND)", condition.replace("<", ">=")).replace("COND", condition)
+    found = rows(f"__shared__ float s[4096]; int t = threadIdx.x; {code}")
+    assert len({row.place for row in found}) == listed
+    assert all(row.wavefronts is None or row.basis == "assumed" for row in found), found

@@ -98,3 +98,42 @@ def test_they_are_kept_where_another_condition_could_not_be_settled() -> None:
     guard = "k <= j && t * n < n * n * (t ^ n)"
     found = rows(f"{START} for (int j = 0; j < 2; ++j) for (int k = 0; k < 3; ++k) if ({guard}) s[t * (k + 2)] = 0;")
     assert {(row.wavefronts, row.basis) for row in found} == {(2, "assumed"), (1, "assumed")}
+
+
+Values = Callable[[int], list[tuple[int, int]]]
+
+
+def _pairs(outer: int, inner: Callable[[int], range]) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(outer) for j in inner(i)]
+
+
+TRIANGLES: dict[str, Values] = {
+    "for (int i = 0; i < 4; i++) for (int j = 0; j <= i; j++)": lambda n: _pairs(4, lambda i: range(i + 1)),
+    "for (int i = 1; i < 4; i++) for (int j = 0; j < i; j++)": lambda n: _pairs(4, range),
+    "for (int i = 0; i < 4; i++) for (int j = i; j < 4; j++)": lambda n: _pairs(4, lambda i: range(i, 4)),
+    "for (int i = 0; i < 4; i++) for (int j = 2 * i; j < 8; j += 2)": lambda n: _pairs(4, lambda i: range(2 * i, 8, 2)),
+    "for (int i = 0; i < 3; i++) for (int j = 0; j < n && j < 4; j++)": lambda n: _pairs(3, lambda i: range(min(n, 4))),
+    "for (int i = 0; i < 3; i++) for (int j = 0; j < min(n, 4); j++)": lambda n: _pairs(3, lambda i: range(min(n, 4))),
+}
+"""Loops, and the values of their counters for some n."""
+GUARDS = {
+    "true": lambda t, i, j: True, "t < j": lambda t, i, j: t < j, "t <= i": lambda t, i, j: t <= i,
+    "j > 2": lambda t, i, j: j > 2, "j < 1": lambda t, i, j: j < 1, "i + j == 5": lambda t, i, j: i + j == 5,
+    "i > j": lambda t, i, j: i > j, "j == 2 && t > i": lambda t, i, j: j == 2 and t > i,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("index", ["(t << i) * 2", "(t >> j) * 32", "t * 32 + i"])
+@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("loops", TRIANGLES)
+def test_counters_that_other_counters_bound(loops: str, guard: str, index: str) -> None:
+    place = {"(t << i) * 2": lambda t, i, j: (t << i) * 2, "(t >> j) * 32": lambda t, i, j: (t >> j) * 32,
+             "t * 32 + i": lambda t, i, j: t * 32 + i}[index]  # fmt: skip
+    expected = set()
+    for n in range(6):
+        for i, j in TRIANGLES[loops](n):
+            lanes = [4 * place(t, i, j) if GUARDS[guard](t, i, j) else None for t in range(32)]
+            if any(at is not None for at in lanes):
+                expected.add(oracle.wavefronts("st.shared.b32", lanes))
+    found = rows(f"__shared__ float s[8192]; int t = threadIdx.x; {loops} if ({guard}) s[{index}] = 1;")
+    assert {row.wavefronts for row in found} == expected

@@ -179,7 +179,7 @@ class Counter:
         warps = range(domains["warp"].count if "warp" in domains else 1)
         names = [name for name in domains if name != "warp"]
         choices = [range(domains[n].low, domains[n].high + 1, domains[n].modulus) for n in names]
-        masks = Masks(bounds, max(1, MAX_COMBINED // (len(warps) * prod(map(len, choices)))))
+        masks = Masks(bounds, max(1, MAX_COMBINED // max(1, len(warps) * prod(map(len, choices)))))
         threads = Evaluator(warp_lanes(warps)).prepared(*trees) if names else self._evaluator(len(warps))
         for point in product(*choices):
             values = dict(zip(names, point, strict=True))

@@ -23,7 +23,7 @@ from bankcheck.launch import Block
 from bankcheck.lint.counting.cases import Counter, Counts, Setting
 from bankcheck.lint.counting.lanes import Split, Splitter, content, coordinates
 from bankcheck.lint.counting.masks import COMPARISONS, bound_of, wraps
-from bankcheck.lint.counting.occasions import MAX_POINTS, Group, fails, grouped
+from bankcheck.lint.counting.occasions import MAX_POINTS, Group, fails, grouped, narrowed
 from bankcheck.lint.counting.prover import Prover
 from bankcheck.lint.counting.verdict import Verdict, faults, rule_of
 from bankcheck.lint.findings import Basis
@@ -88,6 +88,7 @@ class _Judgement:
         self.judge, self.site, self.rule, self.block = judge, site, rule, judge.block
         self.assumptions: dict[str, None] = dict.fromkeys(site.assumed)
         self.split: Split = judge._splitter(judge.placed(site.offset))
+        self.ranges = narrowed(site.guard, site.ranges) if site.ranges else site.ranges
         terms = [Const(0) if fails(term, site.ranges) else judge.placed(term) for term in site.guard]
         if self.block.threads % WARP_LANES:
             tid = judge._coordinates["tid"]
@@ -158,8 +159,8 @@ class _Judgement:
     def _domain(self, name: str) -> Range:
         if name == "warp":
             return Range(0, self.block.warps - 1)
-        if name in self.site.ranges:
-            return self.site.ranges[name]
+        if name in self.ranges:
+            return self.ranges[name]
         if name.startswith(("blockIdx.", "gridDim.")):
             return Range(0, expr.INT.high)
         return _FULL
@@ -270,7 +271,7 @@ class _Judgement:
         """
         from bankcheck.conditions import describe
 
-        free = [name for name in box if name not in self.site.ranges and name != "warp" and name[:1] != UNIFORM]
+        free = [name for name in box if name not in self.ranges and name != "warp" and name[:1] != UNIFORM]
         for cell in cells:
             chosen = {name: cell.box[name].nearest_zero() for name in free}
             if cell.case and all(c.case or any(v not in c.box[n] for n, v in chosen.items()) for c in cells):
@@ -347,14 +348,14 @@ class _Judgement:
 
     def _bind(self, values: Mapping[str, int]) -> dict[str, int]:
         bind = dict(self.site.binds)
-        for name, known in self.site.ranges.items():
+        for name, known in self.ranges.items():
             bind[name] = values.get(name, known.low)
         bind |= {name: value for name, value in values.items() if name != "warp" and not name.startswith(UNIFORM)}
         return bind
 
     def _free(self, bounds: list[Op]) -> list[str]:
         names = [*self.split.shared, *expr.symbols_of(*bounds)]
-        return [n for n in dict.fromkeys(names) if n not in ("lane", "warp") and n not in self.site.ranges]
+        return [n for n in dict.fromkeys(names) if n not in ("lane", "warp") and n not in self.ranges]
 
     def _finished(self, counts: Counts, free: list[str], when: Mapping[Hashable, str] | None = None) -> Verdict:
         cases = counts.tally.cases(self._bind, when or {})
@@ -363,8 +364,8 @@ class _Judgement:
         contended = self.site.op in ("atomic", "cas") and not self.split.lanes and any(case.excess for case in cases)
         if contended and self.site.maybe:  # such as `if (leader) atomicMax(&peak, value)`
             return self._unknown(f"how many lanes update this address depends on '{_short(self.site.maybe[0])}'")
-        open_names = [n for n in free if n not in self.site.ranges and n not in ("warp", "lane")]
-        open_names += [n for n, r in self.site.ranges.items() if r.high >= expr.INT.high >> 8]
+        open_names = [n for n in free if n not in self.ranges and n not in ("warp", "lane")]
+        open_names += [n for n, r in self.ranges.items() if r.high >= expr.INT.high >> 8]
         basis: Basis = "proved" if open_names else "computed"
         if self.assumptions:
             basis = "assumed"

@@ -129,6 +129,8 @@ class Machine:
 
     def condition(self, node: Tree) -> Node:
         """A condition as a value."""
+        if node.has_error:
+            return Unknown("a condition that does not parse")
         value = node.child_by_field_name("value") if node.type == "condition_clause" else node
         if value is None:
             return Unknown("a condition that is not known")
