@@ -129,13 +129,14 @@ class Machine:
 
     def condition(self, node: Tree) -> Node:
         """A condition as a value."""
-        if node.has_error:
-            return Unknown("a condition that does not parse")
         value = node.child_by_field_name("value") if node.type == "condition_clause" else node
         if value is None:
             return Unknown("a condition that is not known")
         if value.type != "declaration":
-            return self.reader.number(value)
+            found = self.reader.number(value)
+            return found if not node.has_error else Unknown("a condition that does not parse")
+        if node.has_error:  # `unsigned(t) < 8u` reads like one
+            return Unknown("a condition that does not parse")
         self.statement(value)
         given, name = value.child_by_field_name("value"), declarator_name(value.child_by_field_name("declarator"))
         held = self.state.local(self.reader.file.source(name)) if name is not None else None
