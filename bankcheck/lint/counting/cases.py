@@ -132,7 +132,7 @@ class Counter:
         self._traffic: dict[Hashable, Traffic] = {}
         self._answered: dict[Hashable, Counts] = {}
         self._threads: dict[int, Evaluator] = {}
-        self.proofs = Proofs()
+        self.proofs = Proofs(self._number)
 
     def count(self, rule: Rule, addresses: tuple[int | None, ...]) -> Traffic:
         """`count_wavefronts`, remembered."""

@@ -26,8 +26,8 @@ MAX_OPERATIONS_IN_ALL = 300_000
 class Proofs:
     """The proofs of a file: runs for other launches ask much that has been asked before."""
 
-    def __init__(self) -> None:
-        self.number = Numbering()
+    def __init__(self, number: Numbering) -> None:
+        self.number = number
         self.known: dict[Hashable, tuple[Proof, int]] = {}
         """What was proved or not, and the work that was granted for it."""
 
